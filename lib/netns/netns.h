@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DMIG_NETNS_NETNS_H
+#define DMIG_NETNS_NETNS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "util/error.h"
+
+/*
+ * The container's own network. Source: its host-side interfaces are taken down at POST-FREEZE, up again by undo.
+ * Destination: nothing of the container may reach the network before the commit (Docker 28 announces the address by
+ * itself): a bridge-family nftables table drops frames from its MAC addresses until the host-side interfaces are held
+ * down; at resume they go up and the address is announced (gratuitous ARP, unsolicited NA).
+ * netlink only in the frozen window, nothing is spawned there. Used by one thread at a time.
+ */
+struct dmig_links; /* the host-side veths of one container */
+/* Finds, for each veth inside the network namespace of ns_fd, its peer in our namespace. 0 links is fine (none, host). */
+int dmig_links_find(int ns_fd, struct dmig_links **ret, struct dmig_error **err);
+size_t dmig_links_count(const struct dmig_links *l);
+/* "IFINDEX:NAME,..." for the journal and back; names are checked against the index, so that a reused name is not touched. */
+char *dmig_links_format(const struct dmig_links *l);
+int dmig_links_parse(const char *text, struct dmig_links **ret, struct dmig_error **err);
+int dmig_links_down(struct dmig_links *l, struct dmig_error **err);
+int dmig_links_up(struct dmig_links *l, struct dmig_error **err);
+void dmig_links_free(struct dmig_links *l);
+
+/* Announcer: sockets are opened beforehand inside the namespace (setns in a helper thread), so sending costs microseconds. */
+struct dmig_announcer;
+int dmig_announcer_new(int ns_fd, struct dmig_announcer **ret, struct dmig_error **err);
+int dmig_announcer_send(struct dmig_announcer *a, struct dmig_error **err);
+void dmig_announcer_free(struct dmig_announcer *a);
+
+/* The gate before the links exist: table "dmigrate_ID" (family bridge) that drops frames from these MACs. */
+int dmig_gate_close(const char *id, const char *const *macs, size_t n_macs, struct dmig_error **err);
+int dmig_gate_open(const char *id, struct dmig_error **err); /* missing is fine */
+
+/* TCP connections in a namespace: established ones, and those of them whose local end was reached through the host (published port). */
+struct dmig_tcp_counts {
+	unsigned established, listening, outside; /* outside: peer is not an address of this namespace */
+};
+int dmig_netns_tcp_counts(pid_t pid, struct dmig_tcp_counts *ret, struct dmig_error **err);
+
+#endif
