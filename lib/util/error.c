@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int set(struct dmig_error **err, enum dmig_error_class class, int code, const char *fmt, va_list ap)
+__attribute__((format(printf, 4, 0))) static int set(
+	struct dmig_error **err, enum dmig_error_class class, int code, const char *fmt, va_list ap)
 {
 	if (code <= 0)
 		code = code < 0 ? -code : EIO;
