@@ -46,7 +46,9 @@
 #define DMIG_WIRE_MAX_PATH 4095		      /* PATH_MAX without its NUL */
 #define DMIG_WIRE_MAX_XATTRS 64		      /* per file */
 #define DMIG_WIRE_MAX_XATTR_VALUE (64u << 10) /* the kernel's XATTR_SIZE_MAX */
+#define DMIG_WIRE_MAX_XATTR_NAME 255	      /* the kernel's XATTR_NAME_MAX */
 #define DMIG_WIRE_MAX_STREAM_NAME 255
+#define DMIG_WIRE_MAX_TEXT 2000 /* message of an ABORT: a few lines of a program's stderr */
 #define DMIG_WIRE_ID_LEN 16 /* lower-case hexadecimal digits of a migration's id */
 
 struct dmig_frame_header {
