@@ -42,13 +42,18 @@ struct dmig_notify;
 int dmig_notify_new(const char *path, struct dmig_notify **ret, struct dmig_error **err);
 void dmig_notify_free(struct dmig_notify *n); /* closes (a waiting CRIU sees its stage fail) and removes the socket */
 /*
- * The next stage. Waits at most timeout_ms (-1 for ever) -> -ETIMEDOUT. When CRIU closes: -EPIPE. cancel_fd (or -1) becoming
- * readable: -ECANCELED. Peers that are not root are dropped silently.
+ * The next stage. Waits at most timeout_ms (-1 for ever) -> -ETIMEDOUT. When CRIU closes: -EPIPE; a stage that is open
+ * may be waited on, too: then only CRIU's end, the time or cancel_fd come. cancel_fd (or -1) becoming readable:
+ * -ECANCELED. Peers that are neither root nor our own user are dropped; a hook's end after its answer is not reported.
  */
 int dmig_notify_next(struct dmig_notify *n, int timeout_ms, int cancel_fd, struct dmig_notify_event *ret,
 	struct dmig_error **err);
 int dmig_notify_answer(struct dmig_notify *n, int ret, int32_t value, struct dmig_error **err);
-/* Pollable: readable when dmig_notify_next() would not block. -1 while nobody is connected and listening fd otherwise. */
+/* Pollable, the same number all the time: readable when a stage, a new connection or CRIU's end waits. Lent. */
 int dmig_notify_fd(const struct dmig_notify *n);
+/* Process that made the last connection: CRIU, or a dmigrate-hook below it. 0: nobody yet. */
+pid_t dmig_notify_peer(const struct dmig_notify *n);
+/* Stop serving: an open stage fails, and so does every later one, of CRIU and of a hook. _next() then says -EPIPE. */
+void dmig_notify_shut(struct dmig_notify *n);
 
 #endif
