@@ -31,6 +31,7 @@ struct dmig_dump_opts {
 struct dmig_dump;
 int dmig_dump_start(const struct dmig_dump_opts *opts, struct dmig_dump **ret, struct dmig_error **err);
 struct dmig_notify *dmig_dump_notify(struct dmig_dump *d); /* lent */
+pid_t dmig_dump_pid(const struct dmig_dump *d); /* of runc */
 /* Pollable: runc has ended. */
 int dmig_dump_pidfd(const struct dmig_dump *d);
 /* Wait for runc's end; success only for exit code 0, else the last error lines of CRIU's log are in the error. */

@@ -91,6 +91,7 @@ struct dmig_spec; /* a received description, checked */
 int dmig_spec_parse(const char *json, size_t len, struct dmig_spec **ret, struct dmig_error **err);
 void dmig_spec_free(struct dmig_spec *s);
 const struct dmig_container *dmig_spec_container(const struct dmig_spec *s); /* lent */
+size_t dmig_spec_layers(const struct dmig_spec *s); /* diff IDs of its image */
 /* Change before use: the name at the destination, connections dropped and no fixed address (--tcp close). */
 int dmig_spec_rename(struct dmig_spec *s, const char *name, struct dmig_error **err);
 

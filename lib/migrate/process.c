@@ -13,6 +13,7 @@
 
 #include "util/cleanup.h"
 #include "util/io.h"
+#include "util/paths.h"
 
 /* The kernel needs a moment to take a killed process apart. */
 #define KILL_WAIT_MS 2000
@@ -80,4 +81,17 @@ int dmig_process_end_tree(pid_t pid, unsigned long long start, int timeout_ms, s
 	if (wait_gone(pidfd, pid, KILL_WAIT_MS) == 1)
 		return 0;
 	return dmig_error_set(err, ETIMEDOUT, "process %d does not end, not even by SIGKILL", (int)pid);
+}
+
+char *dmig_criu_dir(void)
+{
+	char *path = dmig_libexec_path("criu");
+	if (!path || access(path, X_OK) < 0) {
+		free(path);
+		return NULL;
+	}
+	char *slash = strrchr(path, '/');
+	if (slash)
+		*slash = '\0';
+	return path;
 }

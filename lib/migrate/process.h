@@ -15,4 +15,7 @@ unsigned long long dmig_process_start_time(pid_t pid);
  */
 int dmig_process_end_tree(pid_t pid, unsigned long long start, int timeout_ms, struct dmig_error **err);
 
+/* Folder that holds our patched criu, or NULL: only the system's is there. Caller frees. */
+char *dmig_criu_dir(void);
+
 #endif

@@ -42,6 +42,7 @@ struct dmig_restore_opts {
 	const char *notify_socket; /* path the restoring CRIU connects to (dmig_notify) */
 	const char *sandbox_key;   /* netns path to be recorded, NULL: keep the bundle's */
 	bool external_netns, tcp_close, tty;
+	bool wait_images; /* images_dir holds descriptors.json only: CRIU asks (stage WAIT_IMAGES) before it reads the others */
 	int log_level;
 };
 /* Let the helper run `runc restore` (on a copy of the bundle with realpath'd binds, no prestart hooks, cgroup-root for runc 1.1 on v2). Returns at once. */
@@ -50,6 +51,11 @@ int dmig_target_restore(struct dmig_target *t, const struct dmig_restore_opts *o
 int dmig_target_reap(struct dmig_target *t, pid_t *ret_pid, struct dmig_error **err);
 /* The helper has reported the end of runc restore: 0, or error with CRIU's last error lines. -ETIMEDOUT. */
 int dmig_target_wait_restored(struct dmig_target *t, int timeout_ms, struct dmig_error **err);
+/*
+ * The commit is decided and journaled: from here the helper must not kill what was restored when we die (RELEASE in
+ * target.h). Called right before CRIU is let go.
+ */
+int dmig_target_release(struct dmig_target *t, struct dmig_error **err);
 /* It runs and is committed: record removed, socket closed, state folder of P deleted; from here an ordinary container. */
 int dmig_target_commit(struct dmig_target *t, struct dmig_error **err);
 /*

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <string.h>
+
+#include "migrate/dest_internal.h"
+#include "runtime/record.h"
+#include "util/cleanup.h"
+#include "util/io.h"
+#include "util/log.h"
+
+/* One call of a source that asks: handshake, HELLO, QUERY. */
+#define CALL_MS 5000
+
+static int links_up(json_t *rec, struct dmig_error **err)
+{
+	struct dmig_links *links = NULL;
+	const char *text = json_string_value(json_object_get(rec, "links"));
+	int r = text && text[0] ? dmig_links_parse(text, &links, err) : 0;
+	if (r == 0 && links)
+		r = dmig_links_up(links, err);
+	dmig_links_free(links);
+	return r == -ENODEV ? 0 : r;
+}
+
+static int policy_back(json_t *rec, struct dmig_error **err)
+{
+	const char *id = json_string_value(json_object_get(rec, "container"));
+	const char *policy = json_string_value(json_object_get(rec, "policy"));
+	struct dmig_docker *docker = NULL;
+	if (!id || dmig_target_record_remove(id) < 0)
+		return -EINVAL;
+	if (!policy || !policy[0] || !strcmp(policy, "no"))
+		return 0;
+	int r = dmig_docker_open(&docker, err);
+	if (r == 0)
+		r = dmig_docker_set_restart_policy(docker, id, policy,
+			(int)json_integer_value(json_object_get(rec, "max")), err);
+	dmig_docker_free(docker);
+	return r;
+}
+
+int dmig_dest_roll_forward(struct dmig_journal *j, struct dmig_error **err)
+{
+	json_t *list = NULL, *rec;
+	size_t i;
+	int r = dmig_journal_read(j, &list, err);
+	if (r < 0)
+		return r;
+	json_array_foreach(list, i, rec) {
+		const char *kind = json_string_value(json_object_get(rec, "rec"));
+		if (r == 0 && kind && !strcmp(kind, "held-links"))
+			r = links_up(rec, err);
+		if (r == 0 && kind && !strcmp(kind, "target"))
+			r = policy_back(rec, err);
+	}
+	json_decref(list);
+	if (r == 0)
+		r = dmig_gate_open(dmig_journal_id(j), err);
+	if (r == 0 && !dmig_journal_has(j, "done"))
+		r = dmig_journal_add(j, json_pack("{s:s,s:s}", "rec", "done", "result", "ok"), err);
+	return r;
+}
+
+static int answer_one(struct dmig_worker *w, const struct dmig_dest_opts *o, int fd, struct dmig_error **err)
+{
+	struct dmig_conn *conn = NULL;
+	struct dmig_wire_hello hello;
+	struct dmig_frame f;
+	int r = dmig_conn_server(fd, o->key, CALL_MS, &conn, err);
+	if (r == 0)
+		r = dest__hello(conn, w->id, o->port, &hello, err);
+	if (r == 0)
+		r = dmig_conn_recv(conn, CALL_MS, &f, err);
+	if (r == 0 && f.type == DMIG_MSG_QUERY)
+		r = dest__answer_query(conn, w->journal, err);
+	else if (r == 0)
+		r = dmig_error_set(err, EPROTO, "%s where QUERY was expected", dmig_wire_name(f.type));
+	dmig_conn_free(conn);
+	return r;
+}
+
+int dmig_dest_answer_queries(struct dmig_worker *w, const struct dmig_dest_opts *o, int timeout_ms)
+{
+	int64_t deadline = dmig_now_ms() + timeout_ms;
+	while (dmig_now_ms() < deadline) {
+		cleanup_error struct dmig_error *error = NULL;
+		int fd = dmig_accept(o->listen_fd, (int)(deadline - dmig_now_ms()), &error);
+		if (fd < 0)
+			return fd == -ETIMEDOUT ? 0 : fd;
+		if (answer_one(w, o, fd, &error) < 0)
+			log_warn("query: %s", error ? error->message : "?");
+	}
+	return 0;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "criu/image.h"
+#include "migrate/source_internal.h"
+#include "util/cleanup.h"
+#include "util/io.h"
+#include "util/log.h"
+
+/* Restoring: CRIU's work plus reading back the memory that was sent. */
+#define READY_MS 600000
+#define FREEZE_MS 2000
+/* After GO the destination answers within some milliseconds; then the heartbeat decides. */
+#define RESUMED_MS 10000
+/* Asking again who runs: a pause between two tries, so that a dead host is not flooded. */
+#define QUERY_RETRY_MS 500
+#define QUERY_MS 3000
+#define FINISH_MS 120000
+/* A killed tree of tasks, and runc and Docker behind it. */
+#define TASKS_END_MS 30000
+
+int source__state(struct source *s, struct dmig_error **err)
+{
+	struct dmig_criu_summary summary = {0};
+	if (dmig_criu_image_summary(s->images_dir, &summary, NULL) == 0) {
+		s->memory_bytes = summary.page_bytes;
+		s->zero_bytes = summary.pages_zero * (uint64_t)sysconf(_SC_PAGESIZE);
+	}
+	dmig_worker_total(s->w, s->memory_bytes + s->file_stats.bytes);
+	int r = source__send_images(s, err);
+	if (r == 0)
+		r = source__join(&s->files, err);
+	if (r == 0)
+		dmig_timeline_step(s->w->timeline, "send files", s->files.start_us, s->files.end_us);
+	return r < 0 ? r : dmig_peer_send(s->peer, DMIG_MSG_STATE_END, err);
+}
+
+int source__ready(struct source *s, struct dmig_error **err)
+{
+	int64_t start = dmig_now_us();
+	int r = dmig_peer_expect(s->peer, DMIG_MSG_READY, READY_MS, err);
+	dmig_timeline_step(s->w->timeline, "destination restores", start, 0);
+	if (r < 0)
+		return r;
+	/* From here a dying CRIU must not let the tasks run (design.md): frozen tasks stay stopped without it. */
+	start = dmig_now_us();
+	r = dmig_freezer_freeze(s->freezer, FREEZE_MS, err);
+	dmig_timeline_step(s->w->timeline, "freeze the cgroup", start, 0);
+	if (r < 0)
+		return r;
+	if (dmig_poll_one(s->init_pidfd, POLLIN, 0) == 1)
+		return dmig_error_set(err, ESRCH, "the container was stopped or killed while it was frozen");
+	if (dmig_poll_one(dmig_dump_pidfd(s->dump), POLLIN, 0) == 1)
+		return dmig_error_set(err, ECHILD, "runc or CRIU was killed while the container was frozen");
+	return 0;
+}
+
+static int ask_once(struct source *s, enum dmig_ran *ret, struct dmig_error **err)
+{
+	struct dmig_conn *conn = NULL;
+	struct dmig_frame f;
+	int r = source__dial(s, DMIG_ROLE_CONTROL, s->data_port, QUERY_MS, &conn, err);
+	if (r < 0)
+		return r;
+	r = dmig_conn_send(conn, DMIG_MSG_QUERY, 0, NULL, 0, NULL, 0, err);
+	while (r == 0) {
+		r = dmig_conn_recv(conn, QUERY_MS, &f, err);
+		if (r < 0 || f.type == DMIG_MSG_QUERY_RESULT)
+			break;
+	}
+	if (r == 0)
+		r = dmig_wire_decode_query_result(f.payload, f.length, ret, err);
+	dmig_conn_free(conn);
+	return r;
+}
+
+static int decided_by_person(struct source *s, struct dmig_error **err)
+{
+	const char *where = dmig_worker_resolved(s->w);
+	if (!where)
+		return 0;
+	if (!strcmp(where, "destination"))
+		return 1;
+	return dmig_error_set_class(err, DMIG_ERR_FAILED, ECANCELED, "resolved by hand: the source runs");
+}
+
+/*
+ * GO was sent and nothing came back. The tasks stay frozen, and we keep asking. Only the destination's "nothing ran, and
+ * nothing will" lets the source run again, or a person's word.
+ */
+static int in_doubt(struct source *s, struct dmig_error **err)
+{
+	log_warn("no answer after GO: asking the destination");
+	dmig_worker_state(s->w, "unknown",
+		"no answer after GO: the container stays frozen until the destination says whether it runs "
+		"(dmigrate resolve decides by hand)");
+	for (;;) {
+		cleanup_error struct dmig_error *why = NULL;
+		enum dmig_ran ran;
+		int r = decided_by_person(s, err);
+		if (r != 0)
+			return r < 0 ? r : 0;
+		r = ask_once(s, &ran, &why);
+		if (r == 0 && ran == DMIG_RAN_YES)
+			return 0;
+		if (r == 0)
+			return dmig_error_set(err, ECONNABORTED,
+				"the destination stopped before anything ran there: the source goes on");
+		log_info("destination does not answer: %s", why ? why->message : "?");
+		struct timespec pause = {.tv_nsec = QUERY_RETRY_MS * 1000000L};
+		nanosleep(&pause, NULL);
+	}
+}
+
+static int wait_resumed(struct source *s, struct dmig_error **err)
+{
+	cleanup_error struct dmig_error *why = NULL;
+	int r = dmig_peer_expect(s->peer, DMIG_MSG_RESUMED, RESUMED_MS, &why);
+	if (r == 0) {
+		s->resumed_us = dmig_now_us();
+		return 0;
+	}
+	r = in_doubt(s, err);
+	if (r == 0)
+		dmig_worker_state(s->w, "running", "the destination runs");
+	return r;
+}
+
+int source__commit(struct source *s, struct dmig_error **err)
+{
+	int r = dmig_journal_add(s->w->journal, json_pack("{s:s}", "rec", "in-doubt"), err);
+	if (r < 0)
+		return r;
+	int64_t start = dmig_now_us();
+	cleanup_error struct dmig_error *unsent = NULL;
+	/* Whether a GO that could not be sent whole was heard, only the destination knows: wait_resumed() asks. */
+	if (dmig_peer_send(s->peer, DMIG_MSG_GO, &unsent) < 0)
+		log_warn("GO: %s", unsent->message);
+	r = wait_resumed(s, err);
+	if (r < 0)
+		return r;
+	dmig_timeline_step(s->w->timeline, "GO to RESUMED", start, 0);
+	/* Written after the fact: without it recovery asks the destination, and gets the same answer. */
+	dmig_worker_committed(s->w);
+	dmig_peer_frozen(s->peer, false);
+	return dmig_journal_add(s->w->journal, json_pack("{s:s}", "rec", "committed"), err);
+}
+
+/*
+ * Kill while frozen, then thaw: not one instruction runs in between (v1: the signal pends until the thaw; v2: frozen
+ * tasks die at once). CRIU then hears "go on" and finds its tasks dead.
+ */
+static int end_tasks(struct source *s, struct dmig_error **err)
+{
+	int r = dmig_freezer_kill(s->freezer, err);
+	if (r == 0)
+		r = dmig_freezer_thaw(s->freezer, err);
+	if (r < 0)
+		return r;
+	cleanup_error struct dmig_error *dead = NULL;
+	if (dmig_notify_answer(dmig_dump_notify(s->dump), 0, 0, &dead) < 0 ||
+		dmig_dump_wait(s->dump, TASKS_END_MS, &dead) < 0)
+		log_info("runc checkpoint did not end well after its tasks were killed: %s", dead ? dead->message : "?");
+	s->released_us = dmig_now_us();
+	return dmig_docker_wait_stopped(s->docker, s->container->id, TASKS_END_MS, err);
+}
+
+static int remove_source(struct source *s, struct dmig_error **err)
+{
+	if (s->o->source_after == DMIG_SOURCE_KEEP)
+		return 0;
+	/* Anonymous volumes go with it; named ones stay (docs: stale, reused on the way back). */
+	return dmig_docker_remove_container(s->docker, s->container->id, false, true, err);
+}
+
+static int tell_destination(struct source *s, struct dmig_error **err)
+{
+	int r = dmig_peer_send(s->peer, DMIG_MSG_FINISH, err);
+	return r < 0 ? r : dmig_peer_expect_json(s->peer, DMIG_MSG_FINISHED, FINISH_MS, &s->destination_report, err);
+}
+
+int source__finish(struct source *s, struct dmig_error **err)
+{
+	cleanup_error struct dmig_error *lost = NULL;
+	int r = end_tasks(s, err);
+	if (r < 0)
+		return dmig_error_wrap(err, "the container runs at the destination, but its stopped copy here does not end");
+	/* The destination syncs its files before it says FINISHED: only then may ours go. */
+	r = tell_destination(s, &lost);
+	if (r < 0) {
+		json_array_append_new(s->warnings, json_sprintf("the destination runs, but did not confirm that its files are "
+								"on disk (%s): the stopped container is kept here",
+							   lost ? lost->message : "?"));
+		return 0;
+	}
+	return remove_source(s, err);
+}
