@@ -47,4 +47,7 @@ int dmig_control_report(const char *id, char **ret_json, struct dmig_error **err
  */
 int dmig_recover(void (*note)(const char *line, void *opaque), void *opaque, struct dmig_error **err);
 
+/* `dmigrate resolve` for a migration in doubt whose dmigrated is dead as well. run_at: "source" or "destination". */
+int dmig_resolve_dead(const char *id, const char *run_at, struct dmig_error **err);
+
 #endif

@@ -2,7 +2,9 @@
 #include "migrate/source.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "migrate/report_file.h"
 #include "migrate/source_internal.h"
@@ -96,11 +98,31 @@ static void clear(struct source *s)
 	json_decref(s->destination_report);
 }
 
+static void on_deadline(union sigval value)
+{
+	dmig_stop_printf(value.sival_ptr, DMIG_ERR_FAILED, ETIMEDOUT, "not committed within --timeout");
+}
+
+/* --timeout covers everything before the commit; source__commit() disarms it. */
+static void arm_deadline(struct source *s)
+{
+	struct sigevent ev = {
+		.sigev_notify = SIGEV_THREAD, .sigev_value.sival_ptr = s->w->stop, .sigev_notify_function = on_deadline};
+	struct itimerspec when = {.it_value = {s->o->timeout_ms / 1000, s->o->timeout_ms % 1000 * 1000000L}};
+	if (s->o->timeout_ms <= 0)
+		return;
+	if (timer_create(CLOCK_MONOTONIC, &ev, &s->deadline) < 0 || timer_settime(s->deadline, 0, &when, NULL) < 0)
+		log_error("--timeout cannot be kept: %m");
+	else
+		s->has_deadline = true;
+}
+
 int dmig_source_run(struct dmig_worker *w, const struct dmig_options *o)
 {
 	struct source s = {.w = w, .o = o, .init_pidfd = -1, .warnings = json_array(), .start_us = dmig_now_us()};
 	cleanup_error struct dmig_error *error = NULL;
 
+	arm_deadline(&s);
 	int r = run_phases(&s, &error);
 	if (r < 0) {
 		if (!error)

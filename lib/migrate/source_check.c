@@ -96,6 +96,11 @@ int source__connect(struct source *s, struct dmig_error **err)
 	if (r < 0)
 		return r;
 	dmig_worker_set(s->w, "peer", dmig_conn_peer(conn));
+	r = dmig_journal_add(s->w->journal, json_pack("{s:s,s:i}", "rec", "data-port", "data_port", (int)s->data_port), err);
+	if (r < 0) {
+		dmig_conn_free(conn);
+		return r;
+	}
 	r = dmig_peer_new(conn, DMIG_SIDE_SOURCE, s->w->stop, &s->peer, err);
 	return r < 0 ? r : dmig_peer_measure_clock(s->peer, CLOCK_PINGS, DIAL_MS, err);
 }

@@ -16,9 +16,6 @@
 #define FREEZE_MS 2000
 /* After GO the destination answers within some milliseconds; then the heartbeat decides. */
 #define RESUMED_MS 10000
-/* Asking again who runs: a pause between two tries, so that a dead host is not flooded. */
-#define QUERY_RETRY_MS 500
-#define QUERY_MS 3000
 #define FINISH_MS 120000
 /* A killed tree of tasks, and runc and Docker behind it. */
 #define TASKS_END_MS 30000
@@ -59,63 +56,6 @@ int source__ready(struct source *s, struct dmig_error **err)
 	return 0;
 }
 
-static int ask_once(struct source *s, enum dmig_ran *ret, struct dmig_error **err)
-{
-	struct dmig_conn *conn = NULL;
-	struct dmig_frame f;
-	int r = source__dial(s, DMIG_ROLE_CONTROL, s->data_port, QUERY_MS, &conn, err);
-	if (r < 0)
-		return r;
-	r = dmig_conn_send(conn, DMIG_MSG_QUERY, 0, NULL, 0, NULL, 0, err);
-	while (r == 0) {
-		r = dmig_conn_recv(conn, QUERY_MS, &f, err);
-		if (r < 0 || f.type == DMIG_MSG_QUERY_RESULT)
-			break;
-	}
-	if (r == 0)
-		r = dmig_wire_decode_query_result(f.payload, f.length, ret, err);
-	dmig_conn_free(conn);
-	return r;
-}
-
-static int decided_by_person(struct source *s, struct dmig_error **err)
-{
-	const char *where = dmig_worker_resolved(s->w);
-	if (!where)
-		return 0;
-	if (!strcmp(where, "destination"))
-		return 1;
-	return dmig_error_set_class(err, DMIG_ERR_FAILED, ECANCELED, "resolved by hand: the source runs");
-}
-
-/*
- * GO was sent and nothing came back. The tasks stay frozen, and we keep asking. Only the destination's "nothing ran, and
- * nothing will" lets the source run again, or a person's word.
- */
-static int in_doubt(struct source *s, struct dmig_error **err)
-{
-	log_warn("no answer after GO: asking the destination");
-	dmig_worker_state(s->w, "unknown",
-		"no answer after GO: the container stays frozen until the destination says whether it runs "
-		"(dmigrate resolve decides by hand)");
-	for (;;) {
-		cleanup_error struct dmig_error *why = NULL;
-		enum dmig_ran ran;
-		int r = decided_by_person(s, err);
-		if (r != 0)
-			return r < 0 ? r : 0;
-		r = ask_once(s, &ran, &why);
-		if (r == 0 && ran == DMIG_RAN_YES)
-			return 0;
-		if (r == 0)
-			return dmig_error_set(err, ECONNABORTED,
-				"the destination stopped before anything ran there: the source goes on");
-		log_info("destination does not answer: %s", why ? why->message : "?");
-		struct timespec pause = {.tv_nsec = QUERY_RETRY_MS * 1000000L};
-		nanosleep(&pause, NULL);
-	}
-}
-
 static int wait_resumed(struct source *s, struct dmig_error **err)
 {
 	cleanup_error struct dmig_error *why = NULL;
@@ -124,7 +64,7 @@ static int wait_resumed(struct source *s, struct dmig_error **err)
 		s->resumed_us = dmig_now_us();
 		return 0;
 	}
-	r = in_doubt(s, err);
+	r = source__in_doubt(s, err);
 	if (r == 0)
 		dmig_worker_state(s->w, "running", "the destination runs");
 	return r;
@@ -132,7 +72,11 @@ static int wait_resumed(struct source *s, struct dmig_error **err)
 
 int source__commit(struct source *s, struct dmig_error **err)
 {
-	int r = dmig_journal_add(s->w->journal, json_pack("{s:s}", "rec", "in-doubt"), err);
+	if (s->has_deadline)
+		timer_delete(s->deadline);
+	int r = dmig_stop_check(s->w->stop, err); /* the last moment at which a reason to stop counts */
+	if (r == 0)
+		r = dmig_journal_add(s->w->journal, json_pack("{s:s}", "rec", "in-doubt"), err);
 	if (r < 0)
 		return r;
 	int64_t start = dmig_now_us();

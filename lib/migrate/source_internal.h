@@ -2,6 +2,8 @@
 #ifndef DMIG_MIGRATE_SOURCE_INTERNAL_H
 #define DMIG_MIGRATE_SOURCE_INTERNAL_H
 
+#include <time.h>
+
 #include "criu/dump.h"
 #include "criu/freezer.h"
 #include "docker/docker.h"
@@ -45,6 +47,8 @@ struct source {
 	unsigned tcp_connections;
 
 	int64_t start_us, freeze_us, frozen_us, resumed_us; /* our clock; resumed by the destination's word */
+	timer_t deadline; /* of --timeout */
+	bool has_deadline;
 	int64_t released_us;	/* when the source's tasks were gone or ran again */
 	json_t *destination_report;
 };
@@ -69,6 +73,8 @@ int source__join(struct sender *sender, struct dmig_error **err);
 int source__send_images(struct source *s, struct dmig_error **err);
 /* source_freeze.c: let the tasks run again, as far as this process has stopped them. */
 void source__release(struct source *s);
+/* doubt.c: 0 = the destination runs; else the source may go on, *err says why. */
+int source__in_doubt(struct source *s, struct dmig_error **err);
 /* source_report.c */
 json_t *source__report(struct source *s, const struct dmig_error *error);
 

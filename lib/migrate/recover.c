@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <string.h>
+
+#include "migrate/control.h"
+#include "migrate/dest.h"
+#include "migrate/doubt.h"
+#include "migrate/journal.h"
+#include "migrate/report_file.h"
+#include "migrate/undo.h"
+#include "util/cleanup.h"
+#include "util/io.h"
+
+struct recovery {
+	void (*note)(const char *line, void *opaque);
+	void *opaque;
+	struct dmig_error **err;
+	int first;
+};
+
+static void say(struct recovery *rc, const char *id, const char *what)
+{
+	cleanup_free char *line = dmig_asprintf("migration %s: %s", id, what);
+	if (rc->note && line)
+		rc->note(line, rc->opaque);
+}
+
+static bool is_destination(struct dmig_journal *j)
+{
+	json_t *list = NULL;
+	if (dmig_journal_read(j, &list, NULL) < 0)
+		return false;
+	const char *side = json_string_value(json_object_get(json_array_get(list, 0), "side"));
+	bool r = side && !strcmp(side, "destination");
+	json_decref(list);
+	return r;
+}
+
+static int undo_dead(struct recovery *rc, struct dmig_journal *j, struct dmig_error **err)
+{
+	const char *id = dmig_journal_id(j);
+	cleanup_error struct dmig_error *cause = NULL;
+	int r = dmig_undo_run(j, err);
+	dmig_error_set(&cause, EOWNERDEAD, "dmigrated died; what it had changed was put back");
+	dmig_report_write(id, dmig_report_minimal(id, cause, 0));
+	say(rc, id, r < 0 ? "its dmigrated died; not everything could be put back" : cause->message);
+	return r;
+}
+
+static int recover_source(struct recovery *rc, struct dmig_journal *j, struct dmig_error **err)
+{
+	const char *id = dmig_journal_id(j);
+	if (dmig_journal_has(j, "committed")) {
+		int r = dmig_source_end_frozen(j, true, err);
+		dmig_report_write(id, dmig_report_minimal(id, NULL, 1));
+		say(rc, id, "its dmigrated died after the commit; the container runs at the destination, the stopped one is kept here");
+		return r;
+	}
+	if (dmig_journal_has(j, "in-doubt")) {
+		say(rc, id, "UNKNOWN which side runs: look at the destination, then dmigrate resolve ID --source or --destination");
+		return 0;
+	}
+	return undo_dead(rc, j, err);
+}
+
+static int recover_destination(struct recovery *rc, struct dmig_journal *j, struct dmig_error **err)
+{
+	int decided = dmig_journal_decide(j, "refused", "resuming", err);
+	if (decided < 0)
+		return decided;
+	if (decided == 1)
+		return undo_dead(rc, j, err);
+	const char *id = dmig_journal_id(j);
+	int r = dmig_dest_roll_forward(j, err);
+	dmig_report_write(id, dmig_report_minimal(id, NULL, 1));
+	say(rc, id, "its dmigrated died after the commit; the container runs here");
+	return r;
+}
+
+static void recover_one(struct recovery *rc, const char *id)
+{
+	struct dmig_journal *j = NULL;
+	cleanup_error struct dmig_error *error = NULL;
+	if (dmig_journal_open(id, &j, NULL) < 0)
+		return; /* its owner lives, or it has a report only */
+	int r = 0;
+	if (!dmig_journal_has(j, "done"))
+		r = is_destination(j) ? recover_destination(rc, j, &error) : recover_source(rc, j, &error);
+	cleanup_free char *run = dmig_asprintf("%s/%s", DMIG_RUN_DIR, id);
+	if (run && dmig_journal_has(j, "done"))
+		dmig_remove_tree(run);
+	dmig_journal_free(j);
+	if (r < 0 && rc->first == 0) {
+		rc->first = r;
+		if (rc->err && !*rc->err)
+			*rc->err = steal_ptr(&error);
+	}
+}
+
+int dmig_recover(void (*note)(const char *line, void *opaque), void *opaque, struct dmig_error **err)
+{
+	struct recovery rc = {note, opaque, err, 0};
+	char **ids = NULL;
+	int r = dmig_control_list(&ids, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; ids[i]; i++)
+		recover_one(&rc, ids[i]);
+	dmig_control_free_list(ids);
+	return rc.first;
+}
+
+int dmig_resolve_dead(const char *id, const char *run_at, struct dmig_error **err)
+{
+	struct dmig_journal *j = NULL;
+	int r = dmig_journal_open(id, &j, err);
+	if (r < 0)
+		return r;
+	if (!dmig_journal_has(j, "in-doubt") || dmig_journal_has(j, "done"))
+		r = dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "migration %s is not in doubt: nothing to resolve", id);
+	else if (!strcmp(run_at, "destination"))
+		r = dmig_journal_add(j, json_pack("{s:s}", "rec", "committed"), err) < 0 ? -EIO
+											 : dmig_source_end_frozen(j, true, err);
+	else
+		r = dmig_undo_run(j, err);
+	dmig_journal_free(j);
+	return r;
+}
