@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A small process tree that shows from outside whether it runs: each of its
- * threads and processes counts in a slot of its own of the shared file BEATS.
+ * victim BEATS UID: a small process tree that shows from outside whether it
+ * runs: each of its tasks counts in a slot of its own of the shared file BEATS.
  *
- *     root (pid 1 of its namespace), one more thread
- *     `- child, with the uid given
- *        `- grandchild, with the uid given
+ *     slot 0  root, pid 1 of its namespace
+ *     slot 1  a thread of root
+ *     slot 2  `- child with the user id UID
+ *     slot 3     `- grandchild with UID and a seccomp filter
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SLOTS 4
-/* Short enough that a few beats fit into any wait of the test, in microseconds */
+/* A few beats fit into any wait of the test; microseconds */
 #define BEAT_US 500
+/* A soft limit that no one else has proves that limits are restored */
+#define CHILD_NOFILE 333
 
 static volatile uint64_t *beats;
 
@@ -40,16 +46,30 @@ static void *beat_thread(void *arg)
 
 static void become(uid_t uid)
 {
-	struct rlimit soft;
+	struct rlimit limit;
 
-	/* A limit that differs from everyone else's proves that it was restored */
-	if (getrlimit(RLIMIT_NOFILE, &soft))
+	if (getrlimit(RLIMIT_NOFILE, &limit))
 		exit(1);
-	soft.rlim_cur = 333;
-	if (setrlimit(RLIMIT_NOFILE, &soft))
+	limit.rlim_cur = CHILD_NOFILE;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
 		exit(1);
 
 	if (uid && (setresgid(uid, uid, uid) || setresuid(uid, uid, uid)))
+		exit(1);
+}
+
+/* CRIU makes tasks call munmap(): only a suspended filter lets them live */
+static void forbid_munmap(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_munmap, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
 		exit(1);
 }
 
@@ -59,8 +79,10 @@ static void start_children(uid_t uid)
 		return;
 
 	become(uid);
-	if (fork() == 0)
+	if (fork() == 0) {
+		forbid_munmap();
 		beat(3);
+	}
 	beat(2);
 }
 
@@ -69,7 +91,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	int fd;
 
-	if (argc != 3)
+	if (argc != 3 || setsid() < 0)
 		return 2;
 
 	fd = open(argv[1], O_RDWR);
@@ -79,7 +101,6 @@ int main(int argc, char **argv)
 	if (beats == MAP_FAILED || close(fd))
 		return 1;
 
-	setsid();
 	start_children(atoi(argv[2]));
 	if (pthread_create(&thread, NULL, beat_thread, NULL))
 		return 1;
