@@ -9,6 +9,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 /* The destination creates networks, volumes and the container; Docker takes seconds for it when it is busy. */
 #define PREPARE_MS 120000
@@ -27,8 +28,8 @@ static int image_progress(const struct dmig_tree_stats *stats, void *opaque)
 /* A file without a name below our state folder: images can be larger than memory. */
 static int spool_file(struct dmig_error **err)
 {
-	int fd = open(DMIG_STATE_DIR, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	return fd >= 0 ? fd : dmig_error_set(err, errno, "no temporary file in %s: %m", DMIG_STATE_DIR);
+	int fd = open(dmig_state_dir(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	return fd >= 0 ? fd : dmig_error_set(err, errno, "no temporary file in %s: %m", dmig_state_dir());
 }
 
 static int send_image(struct source *s, size_t have, struct dmig_error **err)
