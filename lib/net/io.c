@@ -51,7 +51,7 @@ int dmig_net__pull_timeout(gnutls_transport_ptr_t ptr, unsigned ms)
 
 int dmig_net__aborted(struct dmig_error **err)
 {
-	return dmig_error_set_class(err, DMIG_ERR_CANCELLED, ECONNABORTED, "connection was shut down");
+	return dmig_error_set(err, ECONNABORTED, "connection was shut down");
 }
 
 /* Every way in which the other end can be gone is -EPIPE; -ETIMEDOUT is ours alone and must not come from
