@@ -225,20 +225,22 @@ static int collect(struct capture *out, struct capture *errors, int pidfd, int t
 	int64_t deadline = dmig_now_ms() + timeout_ms;
 	bool out_open = true, err_open = true;
 	while (out_open || err_open) {
-		struct pollfd p[2] = {{.fd = out_open ? out->fd : -1, .events = POLLIN},
-			{.fd = err_open ? errors->fd : -1, .events = POLLIN}};
-		int64_t left = timeout_ms < 0 ? 1000 : deadline - dmig_now_ms();
-		if (left <= 0)
+		struct pollfd p[3] = {{.fd = out_open ? out->fd : -1, .events = POLLIN},
+			{.fd = err_open ? errors->fd : -1, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
+		int64_t left = timeout_ms < 0 ? -1 : deadline - dmig_now_ms();
+		int r = timeout_ms >= 0 && left <= 0 ? 0 : poll(p, 3, (int)left);
+		if (r == 0)
 			return -ETIMEDOUT;
-		int r = poll(p, 2, (int)left);
 		if (r < 0 && errno != EINTR)
 			return -errno;
-		if (r > 0 && p[0].revents)
+		if (r < 0)
+			continue;
+		if (p[0].revents)
 			out_open = drain(out);
-		if (r > 0 && p[1].revents)
+		if (p[1].revents)
 			err_open = drain(errors);
 		/* A grandchild may keep the pipes; the child's own end is the end. */
-		if (r == 0 && dmig_poll_one(pidfd, POLLIN, 0) == 1)
+		if (p[2].revents && !p[0].revents && !p[1].revents)
 			return 0;
 	}
 	return 0;
