@@ -12,7 +12,8 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 
-/* Bytes of one cgroup.procs: a million processes. A container may make cgroups of its own, so the walk is bounded. */
+/* Bytes of one cgroup.procs: a million processes. A container may make cgroups of its own, so the walk is
+ * bounded. */
 #define MAX_PROCS_FILE (8u << 20)
 #define MAX_DEPTH 32
 #define MAX_PIDS (1u << 20)
@@ -157,7 +158,8 @@ static bool kill_listed(const pid_t *pids, size_t n, const pid_t *before, size_t
 	return new;
 }
 
-/* A pass that finds nobody new is the last: who is listed then has its SIGKILL, and a frozen or dead task forks nothing. */
+/* A pass that finds nobody new is the last: who is listed then has its SIGKILL, and a frozen or dead task
+ * forks nothing. */
 static int kill_by_list(struct dmig_freezer *f, struct dmig_error **err)
 {
 	cleanup_free pid_t *before = NULL;
@@ -203,7 +205,8 @@ static size_t read_tasks(pid_t *pids, size_t n, struct task *tasks)
 		t->pid = pids[i];
 		t->stat = (struct dmig_proc_stat){.name = "of another pid namespace"};
 		/* A zombie has nothing that could be lost: its parent only has to reap it. */
-		if (t->pid > 0 && (read_stat(t->pid, &t->stat) < 0 || t->stat.state == 'Z' || t->stat.state == 'X'))
+		if (t->pid > 0 &&
+			(read_stat(t->pid, &t->stat) < 0 || t->stat.state == 'Z' || t->stat.state == 'X'))
 			continue;
 		out++;
 	}

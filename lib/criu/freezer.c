@@ -19,7 +19,8 @@
 /* v1 has no event: polls start at 50 us (a few tasks freeze in less) and double up to 5 ms. */
 #define FIRST_POLL_US 50
 #define MAX_POLL_US 5000
-/* v1: a task that was born or attached while freezing can keep the group at FREEZING until it is written again. */
+/* v1: a task that was born or attached while freezing can keep the group at FREEZING until it is written
+ * again. */
 #define REWRITE_AFTER_MS 20
 
 /* Where pid lives in that hierarchy, or NULL. */
@@ -40,9 +41,9 @@ static bool contains(const char *cgroup, const char *other)
 }
 
 /*
- * Is the cgroup the container's own? The root is not; nor is one that we or the parent of init live in: that happens
- * where the runtime does not use this hierarchy and the container just inherited a place, and freezing it would stop
- * the host.
+ * Is the cgroup the container's own? The root is not; nor is one that we or the parent of init live in: that
+ * happens where the runtime does not use this hierarchy and the container just inherited a place, and
+ * freezing it would stop the host.
  */
 static bool is_own_cgroup(const char *path, pid_t init_pid, bool v2)
 {
@@ -91,13 +92,14 @@ int dmig_freezer_open(pid_t init_pid, struct dmig_freezer **ret, struct dmig_err
 	int r = dmig_read_file("/proc/self/mountinfo", MAX_MOUNTINFO, &mountinfo, NULL);
 	if (r < 0)
 		return dmig_error_set(err, -r, "cannot read /proc/self/mountinfo: %s", strerror(-r));
-	/* v1 first: where its freezer is in use, v2 has no controllers of the container, and CRIU uses v1 as well. */
+	/* v1 first: where its freezer is in use, v2 has no controllers of the container, and CRIU uses v1 as
+	 * well. */
 	r = open_in(init_pid, mountinfo, false, ret);
 	if (r < 0)
 		r = open_in(init_pid, mountinfo, true, ret);
 	if (r < 0)
-		return dmig_error_set(err, -r, "process %d has no cgroup of its own with a freezer: %s", (int)init_pid,
-			strerror(-r));
+		return dmig_error_set(err, -r, "process %d has no cgroup of its own with a freezer: %s",
+			(int)init_pid, strerror(-r));
 	return 0;
 }
 
@@ -189,7 +191,8 @@ static int wait_frozen_v1(struct dmig_freezer *f, int64_t deadline)
 int dmig_freezer_freeze(struct dmig_freezer *f, int timeout_ms, struct dmig_error **err)
 {
 	int64_t deadline = dmig_now_ms() + timeout_ms;
-	int r = f->v2 ? dmig_freezer__write(f, "cgroup.freeze", "1") : dmig_freezer__write(f, "freezer.state", "FROZEN");
+	int r = f->v2 ? dmig_freezer__write(f, "cgroup.freeze", "1")
+		      : dmig_freezer__write(f, "freezer.state", "FROZEN");
 	if (r == 0)
 		r = f->v2 ? wait_frozen_v2(f, deadline) : wait_frozen_v1(f, deadline);
 	if (r == 0)
@@ -202,6 +205,7 @@ int dmig_freezer_freeze(struct dmig_freezer *f, int timeout_ms, struct dmig_erro
 
 int dmig_freezer_thaw(struct dmig_freezer *f, struct dmig_error **err)
 {
-	int r = f->v2 ? dmig_freezer__write(f, "cgroup.freeze", "0") : dmig_freezer__write(f, "freezer.state", "THAWED");
+	int r = f->v2 ? dmig_freezer__write(f, "cgroup.freeze", "0")
+		      : dmig_freezer__write(f, "freezer.state", "THAWED");
 	return r < 0 ? dmig_error_set(err, -r, "cannot thaw %s: %s", f->path, strerror(-r)) : 0;
 }

@@ -9,9 +9,9 @@
 #include "util/error.h"
 
 /*
- * The container's cgroup, found from /proc/PID/cgroup of its init: v1 freezer hierarchy or v2. One thread at a time.
- * Facts (tried): frozen while CRIU holds the tasks works on both; tasks then stay stopped when CRIU dies. v1: SIGKILL
- * pends until the thaw. v2: frozen tasks die at once.
+ * The container's cgroup, found from /proc/PID/cgroup of its init: v1 freezer hierarchy or v2. One thread at
+ * a time. Facts (tried): frozen while CRIU holds the tasks works on both; tasks then stay stopped when CRIU
+ * dies. v1: SIGKILL pends until the thaw. v2: frozen tasks die at once.
  */
 struct dmig_freezer;
 int dmig_freezer_open(pid_t init_pid, struct dmig_freezer **ret, struct dmig_error **err);
@@ -20,7 +20,8 @@ int dmig_freezer_open_path(const char *path, struct dmig_freezer **ret, struct d
 const char *dmig_freezer_path(const struct dmig_freezer *f); /* lent: the folder that is written to */
 bool dmig_freezer_is_v2(const struct dmig_freezer *f);
 void dmig_freezer_free(struct dmig_freezer *f);
-/* Freeze and wait for it by event where there is one (v2: cgroup.events), else short polls below 1 ms at first. */
+/* Freeze and wait for it by event where there is one (v2: cgroup.events), else short polls below 1 ms at
+ * first. */
 int dmig_freezer_freeze(struct dmig_freezer *f, int timeout_ms, struct dmig_error **err);
 int dmig_freezer_thaw(struct dmig_freezer *f, struct dmig_error **err);
 /* All pids in it and below it; caller frees *ret. */
@@ -29,9 +30,17 @@ int dmig_freezer_pids(struct dmig_freezer *f, pid_t **ret, size_t *ret_n, struct
 int dmig_freezer_kill(struct dmig_freezer *f, struct dmig_error **err);
 
 /*
- * Tasks in the cgroup that are not descendants of init (docker exec, health probes): CRIU would lose them silently.
- * Returns their number (0: none) and for the first ones "pid (name)" joined by ", " in *ret_who (may be NULL).
+ * Tasks in the cgroup that are not descendants of init (docker exec, health probes): CRIU would lose them
+ * silently. Returns their number (0: none) and for the first ones "pid (name)" joined by ", " in *ret_who
+ * (may be NULL).
  */
 int dmig_freezer_foreign(struct dmig_freezer *f, pid_t init_pid, char **ret_who, struct dmig_error **err);
+
+/*
+ * A CRIU that was killed between dumping a TCP connection and its end leaves the socket in repair mode, in
+ * which the application gets EINVAL and EPERM: ends that mode for all sockets of all tasks. Call it while
+ * frozen, or the application may be faster. Returns how many there were.
+ */
+int dmig_freezer_release_tcp(struct dmig_freezer *f, struct dmig_error **err);
 
 #endif

@@ -25,8 +25,8 @@ int dmig_image_file_bad(const struct dmig_image_file *f, const char *why, struct
 	return dmig_error_set(err, EBADMSG, "%s image: %s", f->what, why);
 }
 
-int dmig_image_file_open(struct dmig_image_file *f, const void *buf, size_t len, uint32_t prefix, uint32_t magic,
-	const char *what, struct dmig_error **err)
+int dmig_image_file_open(struct dmig_image_file *f, const void *buf, size_t len, uint32_t prefix,
+	uint32_t magic, const char *what, struct dmig_error **err)
 {
 	uint32_t word;
 	*f = (struct dmig_image_file){.p = buf, .end = (const uint8_t *)buf + len, .what = what};
@@ -39,7 +39,8 @@ int dmig_image_file_open(struct dmig_image_file *f, const void *buf, size_t len,
 	return 0;
 }
 
-int dmig_image_file_next(struct dmig_image_file *f, const uint8_t **ret, size_t *ret_len, struct dmig_error **err)
+int dmig_image_file_next(
+	struct dmig_image_file *f, const uint8_t **ret, size_t *ret_len, struct dmig_error **err)
 {
 	uint32_t size;
 	if (f->p == f->end)
@@ -54,7 +55,8 @@ int dmig_image_file_next(struct dmig_image_file *f, const uint8_t **ret, size_t 
 	return 1;
 }
 
-int dmig_image_file_only(struct dmig_image_file *f, const uint8_t **ret, size_t *ret_len, struct dmig_error **err)
+int dmig_image_file_only(
+	struct dmig_image_file *f, const uint8_t **ret, size_t *ret_len, struct dmig_error **err)
 {
 	int r = dmig_image_file_next(f, ret, ret_len, err);
 	if (r < 0)

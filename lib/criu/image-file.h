@@ -23,12 +23,14 @@ struct dmig_image_file {
 };
 
 /* Checks the head. prefix: DMIG_MAGIC_COMMON, DMIG_MAGIC_SERVICE, or 0 for none. */
-int dmig_image_file_open(struct dmig_image_file *f, const void *buf, size_t len, uint32_t prefix, uint32_t magic,
-	const char *what, struct dmig_error **err);
+int dmig_image_file_open(struct dmig_image_file *f, const void *buf, size_t len, uint32_t prefix,
+	uint32_t magic, const char *what, struct dmig_error **err);
 /* 1 and the next message, 0 at the end, -errno. */
-int dmig_image_file_next(struct dmig_image_file *f, const uint8_t **ret, size_t *ret_len, struct dmig_error **err);
+int dmig_image_file_next(
+	struct dmig_image_file *f, const uint8_t **ret, size_t *ret_len, struct dmig_error **err);
 /* Exactly one message in the file. */
-int dmig_image_file_only(struct dmig_image_file *f, const uint8_t **ret, size_t *ret_len, struct dmig_error **err);
+int dmig_image_file_only(
+	struct dmig_image_file *f, const uint8_t **ret, size_t *ret_len, struct dmig_error **err);
 /* "WHAT image: why", -EBADMSG. */
 int dmig_image_file_bad(const struct dmig_image_file *f, const char *why, struct dmig_error **err);
 

@@ -16,7 +16,8 @@ static int no_memory(struct dmig_error **err)
 	return dmig_error_set(err, ENOMEM, "out of memory");
 }
 
-int dmig_image_inventory(const void *buf, size_t len, struct dmig_image_inventory *ret, struct dmig_error **err)
+int dmig_image_inventory(
+	const void *buf, size_t len, struct dmig_image_inventory *ret, struct dmig_error **err)
 {
 	struct dmig_image_file f;
 	const uint8_t *msg;
@@ -29,22 +30,24 @@ int dmig_image_inventory(const void *buf, size_t len, struct dmig_image_inventor
 	DmigImg__Inventory *m = dmig_img__inventory__unpack(NULL, size, msg);
 	if (!m)
 		return dmig_image_file_bad(&f, "not readable", err);
-	*ret = (struct dmig_image_inventory){
-		.version = m->img_version, .tcp_close = m->tcp_close};
+	*ret = (struct dmig_image_inventory){.version = m->img_version, .tcp_close = m->tcp_close};
 	dmig_img__inventory__free_unpacked(m, NULL);
 	return 0;
 }
 
-static int add_task(struct dmig_image_pstree *t, const uint8_t *msg, size_t size, const struct dmig_image_file *f,
-	struct dmig_error **err)
+static int add_task(struct dmig_image_pstree *t, const uint8_t *msg, size_t size,
+	const struct dmig_image_file *f, struct dmig_error **err)
 {
 	if (dmig_image__grow((void **)&t->tasks, t->n, sizeof(*t->tasks)) < 0)
 		return no_memory(err);
 	DmigImg__PstreeItem *m = dmig_img__pstree_item__unpack(NULL, size, msg);
 	if (!m)
 		return dmig_image_file_bad(f, "not readable", err);
-	t->tasks[t->n++] = (struct dmig_image_task){
-		.pid = m->pid, .ppid = m->ppid, .pgid = m->pgid, .sid = m->sid, .n_threads = (uint32_t)m->n_threads};
+	t->tasks[t->n++] = (struct dmig_image_task){.pid = m->pid,
+		.ppid = m->ppid,
+		.pgid = m->pgid,
+		.sid = m->sid,
+		.n_threads = (uint32_t)m->n_threads};
 	dmig_img__pstree_item__free_unpacked(m, NULL);
 	return 0;
 }
@@ -103,8 +106,8 @@ static int check_run(const struct dmig_image_pagemap *p, const struct dmig_image
 	return 0;
 }
 
-static int add_run(struct dmig_image_pagemap *p, const uint8_t *msg, size_t size, const struct dmig_image_file *f,
-	struct dmig_error **err)
+static int add_run(struct dmig_image_pagemap *p, const uint8_t *msg, size_t size,
+	const struct dmig_image_file *f, struct dmig_error **err)
 {
 	if (dmig_image__grow((void **)&p->runs, p->n, sizeof(*p->runs)) < 0)
 		return no_memory(err);

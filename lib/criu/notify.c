@@ -16,16 +16,16 @@
 #include "util/log.h"
 
 /*
- * Three states: nobody is connected (only listen_fd is watched), connected (only conn is watched, so that a second
- * CRIU waits in the backlog), and connected with a stage that is not answered yet. epoll_fd always watches the one
- * that counts, so callers can keep polling one number.
+ * Three states: nobody is connected (only listen_fd is watched), connected (only conn is watched, so that a
+ * second CRIU waits in the backlog), and connected with a stage that is not answered yet. epoll_fd always
+ * watches the one that counts, so callers can keep polling one number.
  */
 struct dmig_notify {
 	char *path;
 	int listen_fd, conn, epoll_fd;
 	bool open_stage; /* asked, not answered */
-	bool heard;	 /* conn has sent something: its end means the end of CRIU */
-	bool one_stage;	 /* conn belongs to dmigrate-hook */
+	bool heard;      /* conn has sent something: its end means the end of CRIU */
+	bool one_stage;  /* conn belongs to dmigrate-hook */
 	pid_t peer;
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text files of /proc and of a cgroup: names in them are chosen by the container. */
+/* The text files of /proc and of a cgroup, and CRIU's log: names in them are chosen by the container. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "criu/cgroup-path.h"
 #include "criu/freezer-internal.h"
+#include "criu/internal.h"
 #include "fuzz/fuzz.h"
 
 static void run_cgroup(const char *text, bool v2)
@@ -31,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(stat.parent >= 0 && memchr(stat.name, '\0', sizeof(stat.name)));
 	dmig_freezer__parse_procs(text, &pids, &n);
 	free(pids);
+	free(dmig_criu__errors_in(text, size));
 	free(text);
 	return 0;
 }

@@ -20,7 +20,8 @@ static void expect_path(const char *text, bool v2, const char *want)
 static void path_of_each_hierarchy(void **state)
 {
 	(void)state;
-	const char *text = "9:name=systemd:/s\n6:cpu,freezer,x:/docker/ab:c\n0::/system.slice/docker-ab.scope\n";
+	const char *text =
+		"9:name=systemd:/s\n6:cpu,freezer,x:/docker/ab:c\n0::/system.slice/docker-ab.scope\n";
 	expect_path(text, false, "/docker/ab:c");
 	expect_path(text, true, "/system.slice/docker-ab.scope");
 	expect_path("6:notfreezer:/x\n", false, NULL);
@@ -39,11 +40,12 @@ static void paths_outside_our_namespace_are_refused(void **state)
 	expect_path("0:\n:\n\n", true, NULL);
 }
 
-static const char mounts[] = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
-			     "short line\n"
-			     "36 31 0:33 / /sys/fs/cgroup/devices rw shared:3 - cgroup cgroup rw,devices\n"
-			     "37 31 0:34 / /sys/fs/cg\\040roup/freezer rw shared:4 master:2 - cgroup cgroup rw,freezer\n"
-			     "41 31 0:38 /host /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+static const char mounts[] =
+	"31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
+	"short line\n"
+	"36 31 0:33 / /sys/fs/cgroup/devices rw shared:3 - cgroup cgroup rw,devices\n"
+	"37 31 0:34 / /sys/fs/cg\\040roup/freezer rw shared:4 master:2 - cgroup cgroup rw,freezer\n"
+	"41 31 0:38 /host /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
 static void expect_folder(bool v2, const char *path, const char *want)
 {

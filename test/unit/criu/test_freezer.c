@@ -25,8 +25,8 @@ struct group {
 
 static char *mount_point(bool v2)
 {
-	static const char *const places[2][3] = {{"/sys/fs/cgroup/freezer", NULL},
-		{"/sys/fs/cgroup/unified", "/sys/fs/cgroup", NULL}};
+	static const char *const places[2][3] = {
+		{"/sys/fs/cgroup/freezer", NULL}, {"/sys/fs/cgroup/unified", "/sys/fs/cgroup", NULL}};
 	for (int i = 0; places[v2][i]; i++) {
 		cleanup_free char *procs = dmig_asprintf("%s/cgroup.procs", places[v2][i]);
 		cleanup_free char *probe = dmig_asprintf("%s/cgroup.controllers", places[v2][i]);

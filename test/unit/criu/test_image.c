@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Real images of a program with two processes, one of them with two threads; the same files are the fuzz corpus. */
+/* Real images of a program with two processes, one of them with two threads; the same files are the fuzz
+ * corpus. */
 #include "support/test.h"
 
 #include "criu/image-file.h"

@@ -163,7 +163,8 @@ static void packet_limits(void **state)
 	(void)state;
 	struct dmig_notify_event ev;
 	bool one;
-	struct dmig_notify_request req = {.magic = DMIG_NOTIFY_MAGIC_HOOK, .version = 1, .action = "post-dump"};
+	struct dmig_notify_request req = {
+		.magic = DMIG_NOTIFY_MAGIC_HOOK, .version = 1, .action = "post-dump"};
 	assert_int_equal(dmig_notify__parse(&req, sizeof(req), &ev, &one), 0);
 	assert_true(one);
 	assert_int_equal(dmig_notify__parse(&req, sizeof(req) - 1, &ev, &one), -EBADMSG);
