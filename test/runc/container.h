@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DMIG_TEST_RUNC_CONTAINER_H
+#define DMIG_TEST_RUNC_CONTAINER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A real container under runc that runs beat.c, everything of it below one scratch folder. Fails the test by
+ * cmocka. */
+struct container {
+	char *dir, *root, *bundle, *images, *run, *id;
+	pid_t init;
+	volatile uint32_t *counter;
+};
+
+void container_start(struct container *c, bool cgroup_v2);
+void container_end(struct container *c);
+/* Fresh folders for one dump. */
+void container_new_run(struct container *c);
+/* Does it go on within a bounded time? */
+bool container_runs(const struct container *c);
+/* Has it stopped for a while? */
+bool container_stands(const struct container *c);
+/* Init has ended (and may be a zombie of whoever has it now). */
+bool container_dead(const struct container *c);
+/* 77 if runc, CRIU or the rights are missing. */
+void container_require(void);
+
+#endif
