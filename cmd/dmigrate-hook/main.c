@@ -102,11 +102,9 @@ static int ask(int fd, const char *action)
 	return send(fd, &req, sizeof(req), MSG_NOSIGNAL) == (ssize_t)sizeof(req) ? 0 : -1;
 }
 
-/* The answer's ret, or -1 when CRIU or the other side is gone. */
-static int wait_answer(int fd)
+/* The answer's ret, or -1 when CRIU or the other side is gone. p: fd, then n - 1 watched processes. */
+static int wait_answer(int fd, struct pollfd *p, nfds_t n)
 {
-	struct pollfd p[1 + MAX_WATCHED] = {{.fd = fd, .events = POLLIN}};
-	nfds_t n = 1 + watch_criu(p + 1);
 	for (;;) {
 		if (poll(p, n, -1) < 0) {
 			if (errno == EINTR)
@@ -139,8 +137,12 @@ int main(int argc, char **argv)
 	int fd = connect_to(path);
 	if (fd < 0)
 		return fail(path);
+	/* Before it is told that we are here: CRIU may die on that, and its number would be the reaper's
+	 * then. */
+	struct pollfd p[1 + MAX_WATCHED] = {{.fd = fd, .events = POLLIN}};
+	nfds_t n = 1 + watch_criu(p + 1);
 	if (ask(fd, action) < 0)
 		return fail("send");
-	int r = wait_answer(fd);
+	int r = wait_answer(fd, p, n);
 	return r < 0 ? fail(action) : r;
 }
