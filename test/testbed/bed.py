@@ -2,11 +2,11 @@
 """A testbed: hosts a and b with Docker, a client, and the switch that joins them."""
 
 import concurrent.futures
+import contextlib
 import json
 import re
-import shutil
 
-from . import cgroups, daemons, docker_versions, hosts, images, network, paths
+from . import cgroups, cleanup, daemons, docker_versions, hosts, images, network, paths, ssh
 from .network import LAN_SUBNET, MGMT
 
 DOCKER_HOSTS = ("a", "b")
@@ -27,6 +27,10 @@ class Testbed:
         except FileNotFoundError as error:
             raise paths.TestbedError(f"no testbed {name} is up") from error
         self._load(json.loads(text))
+        dead = [host.name for host in self.hosts.values() if not host.alive()]
+        if dead:
+            raise paths.TestbedError(f"testbed {name}: {', '.join(dead)} died; "
+                                     f"clean up with: testbed down --name {name}")
 
     def _load(self, facts):
         self.facts = facts
@@ -40,14 +44,14 @@ class Testbed:
         """Bring one up; options are those of Options."""
         if not re.fullmatch("[a-z0-9][a-z0-9-]{0,30}", name):
             raise paths.TestbedError(f"not a name for a testbed (a-z, 0-9, -): {name}")
-        with paths.locked(paths.STATE / f"{name}.lock"):
+        with paths.locked(cleanup.lock_file(name)):
             if (paths.STATE / name).exists():
                 raise paths.TestbedError(f"testbed {name} is up already, or its remains are: "
                                          f"testbed down --name {name}")
             try:
                 return _bring_up(cls, name, **options)
             except BaseException:
-                remove(name)
+                cleanup.remove(name)
                 raise
 
     def __enter__(self):
@@ -89,35 +93,47 @@ class Testbed:
         unfinished.write_text(json.dumps(self.facts, indent=1), encoding="utf-8")
         unfinished.rename(target)
 
+    @contextlib.contextmanager
+    def _changing(self):
+        """Work on what other commands left in the state file, and leave it to the next."""
+        with paths.locked(cleanup.lock_file(self.name)):
+            self._load(json.loads(_state_file(self.name).read_text(encoding="utf-8")))
+            yield
+            self.save()
+
     def network(self, name="lan", subnet=LAN_SUBNET):
         """Create a Docker network that is one layer 2 on both hosts and the client."""
-        network.create_lan(self, name, subnet)
-        self.save()
+        with self._changing():
+            network.create_lan(self, name, subnet)
 
     def image(self, name, on=DOCKER_HOSTS):
         """Make an image (busybox, redis, ...) known to the Dockers of some hosts."""
         for host in on:
             images.load(self.host(host), name)
 
+    def restart_docker(self, host):
+        """Stop a host's dockerd as its service would, and start it with its present files."""
+        with self._changing():
+            daemons.restart_dockerd(self.host(host))
+
     def shape(self, host, rate, delay=None):
         """Shape every link of a host: rate like "1gbit" or None, delay like "10ms" or None."""
-        for net in self.links[host]:
-            network.shape_link(self, self.host(host), net, rate, delay)
-        self.save()
+        with self._changing():
+            network.shape(self, self.host(host), rate, delay)
 
     def cut(self, host, net=MGMT):
         """Blackhole a link of a host."""
-        network.cut(self, self.host(host), net)
-        self.save()
+        with self._changing():
+            network.set_cut(self, self.host(host), net, True)
 
     def heal(self, host, net=MGMT):
         """Undo cut."""
-        network.heal(self, self.host(host), net)
-        self.save()
+        with self._changing():
+            network.set_cut(self, self.host(host), net, False)
 
     def down(self):
         """End every process of the testbed and remove all that it made."""
-        down(self.name)
+        cleanup.down(self.name)
 
 
 def _bring_up(cls, name, *, docker="20.10", docker_b=None, cgroup=None, cgroup_b=None, rate=None,
@@ -126,6 +142,8 @@ def _bring_up(cls, name, *, docker="20.10", docker_b=None, cgroup=None, cgroup_b
     plans = {"a": (docker, cgroup, uptime), "b": (docker_b or docker, cgroup_b or cgroup, uptime_b),
              "client": (None, cgroup, 0), "switch": (None, cgroup, 0)}
     (paths.STATE / name / "shared").mkdir(parents=True)
+    ssh.prepare()
+    ssh.make_keys(paths.STATE / name / "ssh")
     bed = cls.__new__(cls)
     bed.name = name
     with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -134,25 +152,30 @@ def _bring_up(cls, name, *, docker="20.10", docker_b=None, cgroup=None, cgroup_b
         bed._load({"hosts": {host: future.result() for host, future in started.items()},
                    "links": {}, "networks": {}})
         network.setup(bed)
-        list(pool.map(daemons.start_docker, bed.docker_hosts))
+        list(pool.map(_start_daemons, bed.docker_hosts))
     if rate or delay:
         for host in DOCKER_HOSTS:
-            bed.shape(host, rate, delay)
+            network.shape(bed, bed.host(host), rate, delay)
     bed.save()
     return bed
 
 
 def _start_host(name, host, plan, experimental):
     docker, cgroup, uptime = plan
-    tree = docker_versions.prepare(docker) if docker else None
-    files = {"/etc/hostname": f"{host}\n", "/etc/hosts": _hosts_file()}
+    keys = paths.STATE / name / "ssh"
+    files = {"/etc/hostname": (0o644, f"{host}\n"), "/etc/hosts": (0o644, _hosts_file()),
+             **ssh.client_files(keys)}
+    tree = None
     if docker:
-        config = dict(docker_versions.choice(docker).config)
-        if experimental:
-            config["experimental"] = True
-        files["/etc/docker/daemon.json"] = json.dumps(config, indent=2) + "\n"
-        files["/etc/containerd/config.toml"] = daemons.CONTAINERD_CONFIG
+        tree = docker_versions.prepare(docker)
+        files.update(ssh.server_files(keys))
+        files.update(daemons.docker_files(docker_versions.choice(docker).config, experimental))
     return hosts.start(name, host, docker=tree, cgroup_mode=cgroup, uptime=uptime, files=files)
+
+
+def _start_daemons(host):
+    ssh.start(host)
+    daemons.start_docker(host)
 
 
 def _hosts_file():
@@ -163,24 +186,3 @@ def _hosts_file():
 
 def _state_file(name):
     return paths.STATE / name / "state.json"
-
-
-def down(name):
-    """Take down a testbed, whether it is whole or what a crash left of one."""
-    with paths.locked(paths.STATE / f"{name}.lock"):
-        remove(name)
-    (paths.STATE / f"{name}.lock").unlink(missing_ok=True)
-
-
-def remove(name):
-    """The part of down that runs under the lock."""
-    found = cgroups.find(name)
-    pids = set().union(*(cgroups.processes(each) for each in found))
-    handles = hosts.kill(pids)
-    for each in found:
-        cgroups.thaw(each)
-    if not hosts.wait_gone(handles):
-        raise paths.TestbedError(f"testbed {name}: some processes do not die: {sorted(pids)}")
-    for each in found:
-        cgroups.remove(each)
-    shutil.rmtree(paths.STATE / name, ignore_errors=False) if (paths.STATE / name).exists() else None

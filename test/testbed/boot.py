@@ -133,12 +133,14 @@ def mount_all(spec):
 
 def write_files(files):
     """Configuration that must be there before anything starts."""
-    for name, text in files.items():
+    for name, (mode, text) in files.items():
         path = pathlib.Path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink():
             path.unlink()
+        path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8")
+        path.chmod(mode)
 
 
 def become_init(spec):

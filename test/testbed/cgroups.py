@@ -28,13 +28,16 @@ class Hierarchy:
 
 
 def hierarchies():
-    """All hierarchies mounted on this machine."""
+    """All hierarchies of this machine, each where it was mounted first: CRIU mounts them again."""
     own = _own_paths()
-    found = []
+    found, seen = [], set()
     for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         fields, tail = line.split(" - ")
-        root, mount = fields.split()[3:5]
+        device, root, mount = fields.split()[2:5]
         kind, _, options = tail.split()
+        if device in seen:
+            continue
+        seen.add(device)
         if kind == "cgroup2":
             # the real root alone may have both tasks and controllers for its children
             found.append(Hierarchy(mount, kind, "", mount))

@@ -5,7 +5,7 @@ import argparse
 import os
 import sys
 
-from . import bed, docker_versions, images, network, paths
+from . import bed, cleanup, docker_versions, images, network, paths
 
 
 def _add_name(parser):
@@ -34,7 +34,30 @@ def add_up(parser):
 
 def cmd_down(args):
     """end a testbed and remove everything it made, also after a crash"""
-    bed.down(args.name)
+    for name in cleanup.known() if args.all else [args.name]:
+        if args.all:
+            print(f"taking down {name}")
+        cleanup.down(name)
+
+
+def add_down(parser):
+    parser.add_argument("--all", action="store_true", help="every testbed of the machine, whoever uses it")
+
+
+def cmd_leftovers(_args):
+    """list what exists of any testbed; exit code 1 if anything does"""
+    found = cleanup.leftovers()
+    print("\n".join(found), end="\n" if found else "")
+    sys.exit(bool(found))
+
+
+def cmd_restart_docker(args):
+    """restart a host's dockerd, after a change of its /etc/docker for example"""
+    bed.Testbed(args.name).restart_docker(args.host)
+
+
+def add_host(parser):
+    parser.add_argument("host")
 
 
 def cmd_exec(args):
@@ -45,7 +68,7 @@ def cmd_exec(args):
 
 
 def add_exec(parser):
-    parser.add_argument("host")
+    add_host(parser)
     parser.add_argument("argv", nargs=argparse.REMAINDER, metavar="COMMAND")
 
 
@@ -112,13 +135,15 @@ def cmd_versions(_args):
 
 COMMANDS = {
     "up": (cmd_up, add_up),
-    "down": (cmd_down, None),
+    "down": (cmd_down, add_down),
     "exec": (cmd_exec, add_exec),
     "network": (cmd_network, add_network),
     "image": (cmd_image, add_image),
     "shape": (cmd_shape, add_shape),
     "cut": (cmd_cut, add_link),
     "heal": (cmd_heal, add_link),
+    "restart-docker": (cmd_restart_docker, add_host),
+    "leftovers": (cmd_leftovers, None),
     "versions": (cmd_versions, None),
 }
 

@@ -2,8 +2,10 @@
 """containerd and dockerd of a host: started, and waited for by their own readiness message."""
 
 import contextlib
+import json
 import os
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -23,10 +25,29 @@ DAEMONS = {
 }
 
 
+def docker_files(config, experimental):
+    """{path: (mode, text)} of what containerd and dockerd read at their start."""
+    if experimental:
+        config = {**config, "experimental": True}
+    return {"/etc/docker/daemon.json": (0o644, json.dumps(config, indent=2) + "\n"),
+            "/etc/containerd/config.toml": (0o644, CONTAINERD_CONFIG)}
+
+
 def start_docker(host):
     """Start containerd and dockerd, each ready before the next begins."""
     for name, argv in DAEMONS.items():
         host.facts.setdefault("daemons", {})[name] = start(host, name, argv)
+
+
+def restart_dockerd(host):
+    """Stop dockerd as its service would, and start it again."""
+    stopping = os.pidfd_open(host.facts["daemons"]["dockerd"])
+    signal.pidfd_send_signal(stopping, signal.SIGTERM)
+    ended = select.select([stopping], [], [], READY_TIMEOUT)[0]
+    os.close(stopping)
+    if not ended:
+        raise paths.TestbedError(f"dockerd of host {host.name} does not stop")
+    host.facts["daemons"]["dockerd"] = start(host, "dockerd", DAEMONS["dockerd"])
 
 
 def start(host, name, argv):

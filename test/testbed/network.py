@@ -112,16 +112,24 @@ def _create_docker_network(host, net, space):
                 "--opt", f"com.docker.network.bridge.name=br-{net}", net)
 
 
-def cut(bed, host, net):
-    """The link is gone without a word: both ends keep their carrier, nothing arrives."""
-    bed.links[host.name][net]["cut"] = True
+def set_cut(bed, host, net, wanted):
+    """A cut link is gone without a word: both ends keep their carrier, nothing arrives."""
+    _link(bed, host, net)["cut"] = wanted
     _attach(bed, host, net)
 
 
-def heal(bed, host, net):
-    """The opposite of cut."""
-    bed.links[host.name][net]["cut"] = False
-    _attach(bed, host, net)
+def _link(bed, host, net):
+    links = bed.links.get(host.name, {})
+    if net not in links:
+        raise paths.TestbedError(f"host {host.name} has no link {net}; there are: "
+                                 f"{', '.join(links) or 'none'}")
+    return links[net]
+
+
+def shape(bed, host, rate, delay):
+    """Shape all links of a host."""
+    for net in bed.links.get(host.name, {}):
+        shape_link(bed, host, net, rate, delay)
 
 
 def shape_link(bed, host, net, rate, delay):

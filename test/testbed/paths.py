@@ -22,9 +22,21 @@ class TestbedError(Exception):
 
 @contextlib.contextmanager
 def locked(path):
-    """Hold an exclusive lock on a file: two testbeds may fill the cache at once."""
+    """Hold an exclusive lock on a file: two testbeds may fill the cache at once. The holder may
+    remove the file."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+    while True:
+        with open(path, "w", encoding="utf-8") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if not _is_file(handle, path):
+                continue  # removed while we waited: the next one locks another file
+            yield
+            return
+
+
+def _is_file(handle, path):
+    try:
+        return os.path.samestat(os.fstat(handle.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False

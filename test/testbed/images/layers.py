@@ -48,7 +48,8 @@ printf '#!/bin/sh\\nexit 101\\n' > "$work/root/usr/sbin/policy-rc.d"
 chmod 755 "$work/root/usr/sbin/policy-rc.d"
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin
 chroot "$work/root" apt-get -qq update
-chroot "$work/root" apt-get -qq install --no-install-recommends $packages
+chroot "$work/root" apt-get -qq -o Dpkg::Options::=--force-confold \
+    install --no-install-recommends $packages
 chroot "$work/root" sh -euc "$script"
 rm "$work/root/usr/sbin/policy-rc.d"
 """

@@ -116,6 +116,7 @@ static int wait_for_child(void)
 int main(int argc, char **argv)
 {
 	bool daemonize = false;
+	sigset_t forwarded, before;
 	char cwd[PATH_MAX];
 	int arg = 1;
 	pid_t pid;
@@ -139,21 +140,24 @@ int main(int argc, char **argv)
 	if (chdir(cwd) < 0 && chdir("/") < 0)
 		err(EXIT_CANNOT_RUN, "chdir /");
 
-	/* the terminal sends these to the command itself */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	signal(SIGTERM, forward_signal);
-	signal(SIGHUP, forward_signal);
+	/* a signal must meet either no child or one that it can be forwarded to */
+	sigemptyset(&forwarded);
+	sigaddset(&forwarded, SIGTERM);
+	sigaddset(&forwarded, SIGHUP);
+	sigprocmask(SIG_BLOCK, &forwarded, &before);
 	child = fork();
 	if (child < 0)
 		err(EXIT_CANNOT_RUN, "fork");
-	if (child > 0)
+	if (child > 0) {
+		/* the terminal sends these to the command itself */
+		signal(SIGINT, SIG_IGN);
+		signal(SIGQUIT, SIG_IGN);
+		signal(SIGTERM, forward_signal);
+		signal(SIGHUP, forward_signal);
+		sigprocmask(SIG_SETMASK, &before, NULL);
 		return wait_for_child();
-
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGHUP, SIG_DFL);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (daemonize)
 		run_daemon(argv);
 	/* who kills us means the command */
