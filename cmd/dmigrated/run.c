@@ -18,6 +18,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 #include "wire/proto.h"
 
 /* A request is some hundred bytes; a key line less. */
@@ -27,9 +28,10 @@
 /* Logs of all migrations of this host: small, kept by the service manager or logrotate. */
 static void open_log(const char *tag, bool verbose)
 {
-	if (dmig_mkdir_p(DMIG_STATE_DIR, 0700) < 0)
+	if (dmig_mkdir_p(dmig_state_dir(), 0700) < 0)
 		return;
-	int fd = open(DMIG_STATE_DIR "/log", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	cleanup_free char *path = dmig_asprintf("%s/log", dmig_state_dir());
+	int fd = open(path ? path : "/dev/null", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	dmig_log_to_fd(fd, verbose ? DMIG_LOG_DEBUG : DMIG_LOG_INFO, tag);
 }
 

@@ -11,6 +11,7 @@
 
 #include "util/cleanup.h"
 #include "util/io.h"
+#include "util/paths.h"
 #include "wire/proto.h"
 
 static bool is_id(const char *s)
@@ -23,7 +24,7 @@ int dmig_control_connect(const char *id, int *ret_fd, struct dmig_error **err)
 	if (!is_id(id))
 		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL,
 			"%s is not the id of a migration (16 hexadecimal digits; see dmigrate status)", id);
-	cleanup_free char *path = dmig_asprintf("%s/%s/control.sock", DMIG_RUN_DIR, id);
+	cleanup_free char *path = dmig_asprintf("%s/%s/control.sock", dmig_run_dir(), id);
 	if (!path)
 		return dmig_error_set(err, ENOMEM, "out of memory");
 	int fd = dmig_unix_connect(path);
@@ -114,9 +115,9 @@ int dmig_control_list(char ***ret_ids, struct dmig_error **err)
 {
 	struct found *list = NULL;
 	size_t n = 0;
-	int r = collect(DMIG_RUN_DIR, &list, &n);
+	int r = collect(dmig_run_dir(), &list, &n);
 	if (r == 0)
-		r = collect(DMIG_STATE_DIR, &list, &n);
+		r = collect(dmig_state_dir(), &list, &n);
 	char **ids = r == 0 ? calloc(n + 1, sizeof(*ids)) : NULL;
 	if (n)
 		qsort(list, n, sizeof(*list), newest_first);
@@ -144,7 +145,7 @@ int dmig_control_report(const char *id, char **ret_json, struct dmig_error **err
 {
 	if (!is_id(id))
 		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "%s is not the id of a migration", id);
-	cleanup_free char *path = dmig_asprintf("%s/%s/report.json", DMIG_STATE_DIR, id);
+	cleanup_free char *path = dmig_asprintf("%s/%s/report.json", dmig_state_dir(), id);
 	if (!path)
 		return dmig_error_set(err, ENOMEM, "out of memory");
 	int r = dmig_read_file(path, 4 << 20, ret_json, NULL);

@@ -24,8 +24,6 @@
  *
  * A migration that has ended has no socket; its report is /var/lib/dmigrate/ID/report.json.
  */
-#define DMIG_RUN_DIR "/run/dmigrate"
-#define DMIG_STATE_DIR "/var/lib/dmigrate"
 #define DMIG_CONTROL_MAX_BYTES 65536
 
 /* Connect to the dmigrated of migration id; -ENOENT if none runs here. */

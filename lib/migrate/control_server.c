@@ -11,6 +11,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 struct client {
 	int fd; /* -1: free */
@@ -43,7 +44,7 @@ int dmig_control_server_new(const char *id, dmig_control_request_fn *fn, void *o
 	s->opaque = opaque;
 	s->status = json_object();
 	s->started_ms = dmig_now_ms();
-	s->path = dmig_asprintf("%s/%s/control.sock", DMIG_RUN_DIR, id);
+	s->path = dmig_asprintf("%s/%s/control.sock", dmig_run_dir(), id);
 	s->fd = s->path ? dmig_unix_listen(s->path) : -ENOMEM;
 	if (s->fd < 0) {
 		int r = dmig_error_set(err, -s->fd, "cannot listen on %s: %s", s->path ? s->path : "", strerror(-s->fd));

@@ -175,6 +175,7 @@ static void fail(struct dest *d, struct dmig_error *error)
 	log_error("%s", error->message);
 	if (d->peer)
 		dmig_peer_abort(d->peer, error);
+	dest__unwatch_target(d);
 	dest__stop_streams(d);
 	if (!d->w->journal)
 		return;
@@ -194,6 +195,7 @@ static void fail(struct dest *d, struct dmig_error *error)
 
 static void clear(struct dest *d)
 {
+	dest__unwatch_target(d);
 	dest__stop_streams(d);
 	dmig_notify_free(d->notify);
 	dmig_target_free(d->target);
@@ -210,6 +212,7 @@ static void clear(struct dest *d)
 	free(d->image_id);
 	free(d->container_id);
 	free(d->images_dir);
+	free(d->tty_key);
 	dmig_peer_free(d->peer); /* last: its end tells the source that we have cleaned up */
 	pthread_mutex_destroy(&d->lock);
 }

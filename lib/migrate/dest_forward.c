@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include "migrate/dest_internal.h"
-#include "runtime/record.h"
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
 
 /* One call of a source that asks: handshake, HELLO, QUERY. */
 #define CALL_MS 5000
+/* A restore that was committed comes to its end within this, or never. */
+#define OUTCOME_MS 30000
 
 static int links_up(json_t *rec, struct dmig_error **err)
 {
@@ -27,8 +28,13 @@ static int policy_back(json_t *rec, struct dmig_error **err)
 	const char *id = json_string_value(json_object_get(rec, "container"));
 	const char *policy = json_string_value(json_object_get(rec, "policy"));
 	struct dmig_docker *docker = NULL;
-	if (!id || dmig_target_record_remove(id) < 0)
-		return -EINVAL;
+	if (!id)
+		return dmig_error_set(err, EINVAL, "the journal does not say which container it was");
+	int outcome = dmig_target_record_state(id) == 0 ? dmig_target_outcome(id, OUTCOME_MS, err) : 1;
+	if (outcome == 0)
+		return dmig_error_set(err, ESRCH, "container %s was committed to run here, but did not come up", id);
+	if (outcome < 0)
+		return outcome;
 	if (!policy || !policy[0] || !strcmp(policy, "no"))
 		return 0;
 	int r = dmig_docker_open(&docker, err);

@@ -26,7 +26,7 @@ struct dest {
 	char *image_id;
 	char *container_id;
 	struct dmig_container *container; /* as created here: where its volumes are */
-	char *images_dir;
+	char *images_dir, *tty_key;
 
 	struct dmig_target *target;
 	struct dmig_notify *notify;
@@ -38,13 +38,14 @@ struct dest {
 
 	pthread_t acceptor;
 	bool accepting;
-	int accept_stop; /* eventfd: ends the acceptor */
+	int accept_stop, watch_stop; /* eventfds: end the acceptor and the watcher */
 	pthread_mutex_t lock; /* guards threads, what streams may write to */
 	pthread_t threads[MAX_DATA_THREADS];
 	struct dmig_conn *conns[MAX_DATA_THREADS];
 	size_t n_threads;
 	struct dmig_tree_stats files, memory;
-	bool queried; /* the source asked, and was told that nothing ran */
+	pthread_t watcher; /* stops the worker when the target cannot go on */
+	bool watching;
 };
 
 /* dest_prepare.c */
@@ -61,6 +62,9 @@ int dest__finish(struct dest *d, json_t **ret_report, struct dmig_error **err);
 /* dest_streams.c */
 int dest__start_acceptor(struct dest *d, struct dmig_error **err);
 void dest__stop_streams(struct dest *d);
+/* dest_watch.c */
+int dest__watch_target(struct dest *d, struct dmig_error **err);
+void dest__unwatch_target(struct dest *d);
 /* dest_hello.c: server side of HELLO. role and id as the peer says them. */
 int dest__hello(struct dmig_conn *conn, const char *expected_id, uint16_t data_port, struct dmig_wire_hello *ret,
 	struct dmig_error **err);

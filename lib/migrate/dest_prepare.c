@@ -192,6 +192,13 @@ static int write_descriptors(struct dest *d, json_t *body, struct dmig_error **e
 	json_t *list = json_object_get(body, "descriptors");
 	if (!json_is_array(list) || json_array_size(list) != 3)
 		return dmig_error_set(err, EPROTO, "START lacks the container's descriptors");
+	const char *tty = json_string_value(json_object_get(body, "tty"));
+	if (tty && tty[0]) {
+		unsigned long long rdev, dev;
+		if (strlen(tty) > 60 || sscanf(tty, "tty[%llx:%llx]", &rdev, &dev) != 2)
+			return dmig_error_set(err, EPROTO, "START names a terminal that is none");
+		d->tty_key = dmig_asprintf("tty[%llx:%llx]", rdev, dev);
+	}
 	d->images_dir = dmig_asprintf("%s/images", d->w->run_dir);
 	int r = d->images_dir ? dmig_mkdir_p(d->images_dir, 0700) : -ENOMEM;
 	if (r < 0)
@@ -210,7 +217,7 @@ static int new_target(struct dest *d, struct dmig_error **err)
 	int r = dmig_undo_target(d->w->journal, d->container_id, err);
 	if (r == 0)
 		r = dmig_target_new(d->container_id, d->w->id, &paths, &d->target, err);
-	return r;
+	return r < 0 ? r : dest__watch_target(d, err);
 }
 
 int dest__start(struct dest *d, json_t *body, struct dmig_error **err)

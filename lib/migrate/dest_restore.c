@@ -38,7 +38,7 @@ static int launch(struct dest *d, struct dmig_error **err)
 		.sandbox_key = d->own_netns ? key : NULL,
 		.external_netns = d->own_netns,
 		.tcp_close = d->tcp_close,
-		.tty = d->container->tty,
+		.tty_key = d->tty_key,
 		.wait_images = d->early,
 		.log_level = d->verbose ? 4 : 1};
 	r = dmig_target_restore(d->target, &opts, err);
@@ -122,23 +122,27 @@ int dest__restore(struct dest *d, struct dmig_error **err)
 }
 
 /*
- * The commit on this side. The journal decides first: if the source was told meanwhile that nothing ran, nothing will.
- * After it the restore helper is told not to kill any more, then CRIU may let the tasks go.
+ * The commit on this side. The restore helper is told not to kill any more (a CRIU that is never answered still ends
+ * without running anything); then the journal decides: if the source was told meanwhile that nothing ran, nothing will;
+ * then CRIU may let the tasks go.
  */
 int dest__go(struct dest *d, struct dmig_error **err)
 {
 	int64_t start = dmig_now_us();
-	int r = dmig_journal_decide(d->w->journal, "resuming", "refused", err);
+	int r = dmig_target_release(d->target, err);
+	if (r < 0)
+		return r;
+	dmig_timeline_step(d->w->timeline, "disarm the restore helper", start, 0);
+	start = dmig_now_us();
+	r = dmig_journal_decide(d->w->journal, "resuming", "refused", err);
 	if (r == 0)
 		return dmig_error_set(err, ECONNABORTED, "GO came after the source was told that nothing runs here");
 	if (r < 0)
 		return r;
 	dmig_worker_committed(d->w);
 	dmig_timeline_step(d->w->timeline, "journal the commit", start, 0);
-	r = dmig_target_release(d->target, err);
 	start = dmig_now_us();
-	if (r == 0)
-		r = dmig_notify_answer(d->notify, 0, 0, err);
+	r = dmig_notify_answer(d->notify, 0, 0, err);
 	if (r == 0 && d->links)
 		r = dmig_links_up(d->links, err);
 	if (r == 0 && d->announcer)

@@ -11,6 +11,7 @@
 #include "migrate/control.h"
 #include "util/cleanup.h"
 #include "util/io.h"
+#include "util/paths.h"
 #include "wire/proto.h"
 
 /* A journal has some tens of records; more than this is not ours. */
@@ -24,7 +25,7 @@ struct dmig_journal {
 
 static int open_file(const char *id, int flags, struct dmig_journal **ret, struct dmig_error **err)
 {
-	cleanup_free char *path = dmig_asprintf("%s/%s/journal", DMIG_STATE_DIR, id);
+	cleanup_free char *path = dmig_asprintf("%s/%s/journal", dmig_state_dir(), id);
 	struct dmig_journal *j = calloc(1, sizeof(*j));
 	if (!path || !j) {
 		free(j);
@@ -44,12 +45,12 @@ static int open_file(const char *id, int flags, struct dmig_journal **ret, struc
 
 int dmig_journal_create(const char *id, struct dmig_journal **ret, struct dmig_error **err)
 {
-	cleanup_free char *dir = dmig_asprintf("%s/%s", DMIG_STATE_DIR, id);
-	int r = dir ? dmig_mkdir_p(DMIG_STATE_DIR, 0700) : -ENOMEM;
+	cleanup_free char *dir = dmig_asprintf("%s/%s", dmig_state_dir(), id);
+	int r = dir ? dmig_mkdir_p(dmig_state_dir(), 0700) : -ENOMEM;
 	if (r == 0)
 		r = mkdir(dir, 0700) < 0 ? -errno : 0;
 	if (r < 0)
-		return dmig_error_set(err, -r, "cannot create %s/%s: %s", DMIG_STATE_DIR, id, strerror(-r));
+		return dmig_error_set(err, -r, "cannot create %s/%s: %s", dmig_state_dir(), id, strerror(-r));
 	return open_file(id, O_CREAT | O_EXCL, ret, err);
 }
 
@@ -84,7 +85,7 @@ static int append(struct dmig_journal *j, json_t *record, struct dmig_error **er
 	if (r == 0 && fdatasync(j->fd) < 0)
 		r = -errno;
 	if (r < 0)
-		return dmig_error_set(err, -r, "cannot write the journal in %s/%s: %s", DMIG_STATE_DIR, j->id, strerror(-r));
+		return dmig_error_set(err, -r, "cannot write the journal in %s/%s: %s", dmig_state_dir(), j->id, strerror(-r));
 	return 0;
 }
 
@@ -98,7 +99,7 @@ int dmig_journal_add(struct dmig_journal *j, json_t *record, struct dmig_error *
 
 int dmig_journal_read(struct dmig_journal *j, json_t **ret, struct dmig_error **err)
 {
-	cleanup_free char *path = dmig_asprintf("%s/%s/journal", DMIG_STATE_DIR, j->id);
+	cleanup_free char *path = dmig_asprintf("%s/%s/journal", dmig_state_dir(), j->id);
 	cleanup_free char *text = NULL;
 	int r = path ? dmig_read_file(path, MAX_BYTES, &text, NULL) : -ENOMEM;
 	if (r < 0)

@@ -10,6 +10,7 @@
 #include "migrate/undo.h"
 #include "util/cleanup.h"
 #include "util/io.h"
+#include "util/paths.h"
 
 struct recovery {
 	void (*note)(const char *line, void *opaque);
@@ -86,7 +87,7 @@ static void recover_one(struct recovery *rc, const char *id)
 	int r = 0;
 	if (!dmig_journal_has(j, "done"))
 		r = is_destination(j) ? recover_destination(rc, j, &error) : recover_source(rc, j, &error);
-	cleanup_free char *run = dmig_asprintf("%s/%s", DMIG_RUN_DIR, id);
+	cleanup_free char *run = dmig_asprintf("%s/%s", dmig_run_dir(), id);
 	if (run && dmig_journal_has(j, "done"))
 		dmig_remove_tree(run);
 	dmig_journal_free(j);

@@ -9,6 +9,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 /* Ended migrations beyond the last hundred go; one whose journal is not closed stays, whatever its age. */
 static void forget_old(void)
@@ -17,7 +18,7 @@ static void forget_old(void)
 	if (dmig_control_list(&ids, NULL) < 0)
 		return;
 	for (size_t i = 0, kept = 0; ids[i]; i++) {
-		cleanup_free char *dir = dmig_asprintf("%s/%s", DMIG_STATE_DIR, ids[i]);
+		cleanup_free char *dir = dmig_asprintf("%s/%s", dmig_state_dir(), ids[i]);
 		cleanup_free char *report = dmig_asprintf("%s/report.json", dir ? dir : "");
 		if (report && access(report, F_OK) == 0 && ++kept > DMIG_REPORTS_KEPT)
 			dmig_remove_tree(dir);
@@ -28,7 +29,7 @@ static void forget_old(void)
 void dmig_report_write(const char *id, json_t *report)
 {
 	cleanup_error struct dmig_error *error = NULL;
-	cleanup_free char *path = dmig_asprintf("%s/%s/report.json", DMIG_STATE_DIR, id);
+	cleanup_free char *path = dmig_asprintf("%s/%s/report.json", dmig_state_dir(), id);
 	cleanup_free char *text = json_dumps(report, JSON_COMPACT);
 	json_decref(report);
 	if (!path || !text)

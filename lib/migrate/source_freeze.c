@@ -12,6 +12,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 /* CRIU starts within a second even on a busy host; a task in uninterruptible sleep is the usual reason for more. */
 #define FREEZE_MS 20000
@@ -52,8 +53,11 @@ static int get_ready(struct source *s, struct dmig_error **err)
 static int start_dump(struct source *s, struct dmig_error **err)
 {
 	cleanup_free char *criu_dir = dmig_criu_dir();
+	cleanup_free char *hook = dmig_libexec_path("dmigrate-hook");
 	struct dmig_dump_opts opts = {.runc = "runc",
 		.runc_root = s->runc_root,
+		.hook = hook,
+		.skip_in_flight = true, /* their clients have no answer yet and try again */
 		.container_id = s->container->id,
 		.run_dir = s->w->run_dir,
 		.images_dir = s->images_dir,
@@ -102,7 +106,7 @@ static int on_stage(struct source *s, const struct dmig_notify_event *ev, struct
 	struct dmig_notify *n = dmig_dump_notify(s->dump);
 	int r = 0;
 	log_debug("criu: stage %s", ev->name);
-	if (ev->stage == DMIG_CRIU_POST_FREEZE)
+	if (ev->stage == dmig_dump_freeze_stage(s->dump))
 		r = on_frozen(s, err);
 	if (ev->stage == DMIG_CRIU_POST_DUMP)
 		return 0; /* held: CRIU is answered at finish */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 /* The destination creates networks, volumes and the container; Docker takes seconds for it when it is busy. */
 #define PREPARE_MS 120000
@@ -27,8 +29,8 @@ static int image_progress(const struct dmig_tree_stats *stats, void *opaque)
 /* A file without a name below our state folder: images can be larger than memory. */
 static int spool_file(struct dmig_error **err)
 {
-	int fd = open(DMIG_STATE_DIR, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	return fd >= 0 ? fd : dmig_error_set(err, errno, "no temporary file in %s: %m", DMIG_STATE_DIR);
+	int fd = open(dmig_state_dir(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	return fd >= 0 ? fd : dmig_error_set(err, errno, "no temporary file in %s: %m", dmig_state_dir());
 }
 
 static int send_image(struct source *s, size_t have, struct dmig_error **err)
@@ -101,6 +103,19 @@ static json_t *stdio_descriptors(struct source *s, struct dmig_error **err)
 	return list;
 }
 
+/* How the dump names the container's terminal, so that the restore can give it the new one; "" for none. */
+static int terminal_key(struct source *s, char *ret, size_t size, struct dmig_error **err)
+{
+	struct dmig_criu_tty tty;
+	*ret = '\0';
+	if (!s->container->tty)
+		return 0;
+	int r = dmig_criu_tty(s->container->pid, &tty, err);
+	if (r == 0)
+		snprintf(ret, size, "tty[%" PRIx64 ":%" PRIx64 "]", tty.rdev, tty.dev);
+	return r;
+}
+
 int source__stage(struct source *s, struct dmig_error **err)
 {
 	int r = find_log(s, err);
@@ -108,9 +123,11 @@ int source__stage(struct source *s, struct dmig_error **err)
 		r = source__send_log(s, s->files.conn, err);
 	if (r < 0)
 		return r;
-	json_t *descriptors = stdio_descriptors(s, err);
+	char tty[64];
+	r = terminal_key(s, tty, sizeof(tty), err);
+	json_t *descriptors = r == 0 ? stdio_descriptors(s, err) : NULL;
 	if (!descriptors)
-		return -EINVAL;
-	r = dmig_peer_send_json(s->peer, DMIG_MSG_START, json_pack("{s:o}", "descriptors", descriptors), err);
+		return r < 0 ? r : -EINVAL;
+	r = dmig_peer_send_json(s->peer, DMIG_MSG_START, json_pack("{s:o,s:s}", "descriptors", descriptors, "tty", tty), err);
 	return r < 0 ? r : dmig_peer_expect(s->peer, DMIG_MSG_STARTED, START_MS, err);
 }

@@ -22,6 +22,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 /* A destination that was committed and lost its worker answers a source that asks for this long. */
 #define ANSWER_QUERIES_MS 600000
@@ -203,7 +204,7 @@ static int finish(struct supervisor *s, int code)
 		json_decref(report);
 	}
 	if (s->id[0]) {
-		cleanup_free char *dir = dmig_asprintf("%s/%s", DMIG_RUN_DIR, s->id);
+		cleanup_free char *dir = dmig_asprintf("%s/%s", dmig_run_dir(), s->id);
 		if (dir && (code == DMIG_EXIT_OK || !s->journal || dmig_journal_has(s->journal, "done")))
 			dmig_remove_tree(dir);
 	}
@@ -264,10 +265,10 @@ static void say_ready(int fd, const struct dmig_error *error)
 
 static int open_source(struct supervisor *s, const struct dmig_options *o, struct dmig_error **err)
 {
-	cleanup_free char *dir = dmig_asprintf("%s/%s", DMIG_RUN_DIR, o->id);
+	cleanup_free char *dir = dmig_asprintf("%s/%s", dmig_run_dir(), o->id);
 	int r = dir ? dmig_mkdir_p(dir, 0700) : -ENOMEM;
 	if (r < 0)
-		return dmig_error_set(err, -r, "cannot create %s/%s: %s", DMIG_RUN_DIR, o->id, strerror(-r));
+		return dmig_error_set(err, -r, "cannot create %s/%s: %s", dmig_run_dir(), o->id, strerror(-r));
 	memcpy(s->id, o->id, sizeof(s->id));
 	r = dmig_journal_create(o->id, &s->journal, err);
 	if (r == 0)

@@ -78,7 +78,10 @@ static int end_dump(struct undo_context *c, json_t *rec, struct dmig_error **err
 static int remove_container(struct undo_context *c, json_t *rec, struct dmig_error **err)
 {
 	int r = docker_of(c, err);
-	return r < 0 ? r : dmig_docker_remove_container(c->docker, text_of(rec, "id"), true, false, err);
+	if (r == 0)
+		r = dmig_docker_remove_container(c->docker, text_of(rec, "id"), true, false, err);
+	/* Only now: with the record a `docker start` cannot make a fresh copy beside the source. */
+	return r < 0 ? r : dmig_target_record_remove(text_of(rec, "id"));
 }
 
 static int remove_network(struct undo_context *c, json_t *rec, struct dmig_error **err)

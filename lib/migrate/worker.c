@@ -9,6 +9,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 /* Progress is for eyes: more often than this nobody sees. */
 #define REPORT_INTERVAL_US 200000
@@ -94,7 +95,7 @@ void dmig_worker_clear(struct dmig_worker *w)
 int dmig_worker_begin(struct dmig_worker *w, const char *id, struct dmig_error **err)
 {
 	snprintf(w->id, sizeof(w->id), "%s", id);
-	snprintf(w->run_dir, sizeof(w->run_dir), "%s/%s", DMIG_RUN_DIR, id);
+	snprintf(w->run_dir, sizeof(w->run_dir), "%s/%s", dmig_run_dir(), id);
 	int r = dmig_mkdir_p(w->run_dir, 0700);
 	if (r < 0)
 		return dmig_error_set(err, -r, "cannot create %s: %s", w->run_dir, strerror(-r));

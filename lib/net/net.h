@@ -43,9 +43,16 @@ const char *dmig_conn_peer(const struct dmig_conn *conn);
 /* Bind data connections to what the control connection used: address of the peer. */
 int dmig_conn_peer_address(const struct dmig_conn *conn, struct dmig_address *ret);
 
-/* One whole frame. head and body are joined into one payload (body may be NULL): a caller need not copy bulk data. */
+/*
+ * One whole frame. head and body are joined into one payload (body may be NULL): a caller need not copy bulk data.
+ * Senders take turns in the order they came. After a failure other than -EMSGSIZE (payload above the limit, nothing was
+ * sent) sending is over: -EPIPE, -ETIMEDOUT, -ECONNABORTED. Receiving may still bring the peer's ABORT.
+ */
 int dmig_conn_send(struct dmig_conn *conn, enum dmig_msg type, uint16_t flags, const void *head, size_t head_len,
 	const void *body, size_t body_len, struct dmig_error **err);
+
+/* A send that moves nothing for so long fails with -ETIMEDOUT. Default -1: it waits for the peer, or for a shutdown. */
+void dmig_conn_set_send_timeout(struct dmig_conn *conn, int timeout_ms);
 
 struct dmig_frame {
 	uint16_t type, flags;
@@ -53,8 +60,9 @@ struct dmig_frame {
 	uint8_t *payload; /* lent: valid until the next receive on this connection */
 };
 /*
- * Wait at most timeout_ms for the FIRST byte (-1: for ever); -ETIMEDOUT then, and nothing is lost. An oversized or broken
- * frame is -EPROTO and the connection is dead; a closed one is -EPIPE.
+ * Wait until a whole frame is there or nothing has come for timeout_ms (-1: for ever): -ETIMEDOUT then, and nothing is
+ * lost, the next call goes on, also in the middle of a frame. An oversized or broken frame is -EPROTO, a closed or lost
+ * connection -EPIPE, one that was shut down here -ECONNABORTED: receiving is over then.
  */
 int dmig_conn_recv(struct dmig_conn *conn, int timeout_ms, struct dmig_frame *ret, struct dmig_error **err);
 /* Payload bytes so far, both directions, on the wire (with TLS and frame overhead: an estimate from record sizes). */

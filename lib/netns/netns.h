@@ -2,6 +2,8 @@
 #ifndef DMIG_NETNS_NETNS_H
 #define DMIG_NETNS_NETNS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

@@ -79,3 +79,19 @@ char *dmig_program_path(const char *name)
 		found = if_program(dmig_asprintf("%s%s/%s", dir, places[i], name));
 	return found ? found : strdup(name);
 }
+
+static const char *folder(const char *variable, const char *normal)
+{
+	const char *value = getenv(variable);
+	return value && value[0] == '/' ? value : normal;
+}
+
+const char *dmig_run_dir(void)
+{
+	return folder("DMIGRATE_RUN_DIR", "/run/dmigrate");
+}
+
+const char *dmig_state_dir(void)
+{
+	return folder("DMIGRATE_STATE_DIR", "/var/lib/dmigrate");
+}

@@ -13,4 +13,8 @@ char *dmig_libexec_path(const char *name);
 /* dmigrate, dmigrated. Falls back to the bare name, which exec looks up in PATH. */
 char *dmig_program_path(const char *name);
 
+/* /run/dmigrate and /var/lib/dmigrate; $DMIGRATE_RUN_DIR and $DMIGRATE_STATE_DIR replace them in tests. Lent. */
+const char *dmig_run_dir(void);
+const char *dmig_state_dir(void);
+
 #endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "show.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/table.h"
+#include "command.h"
+#include "format.h"
+#include "migrate/report.h"
+#include "util/cleanup.h"
+
+static bool has_text(const json_t *obj, const char *name, const char *value)
+{
+	const char *s = json_string_value(json_object_get(obj, name));
+	return s && !strcmp(s, value);
+}
+
+static bool has_phase(const json_t *report, const char *name)
+{
+	size_t i;
+	json_t *phase;
+	json_array_foreach(json_object_get(report, "phases"), i, phase) {
+		if (has_text(phase, "name", name))
+			return true;
+	}
+	return false;
+}
+
+static void show_title(FILE *out, const json_t *report)
+{
+	cleanup_free char *id = dmig_json_text(report, "id");
+	cleanup_free char *name = dmig_json_text(report, "name");
+	cleanup_free char *container = dmig_json_text(report, "container");
+	cleanup_free char *to = dmig_json_text(report, "destination");
+	cleanup_free char *result = dmig_json_text(report, "result");
+	if (!id || !name || !container || !to || !result)
+		return;
+	if (!has_text(report, "result", "ok"))
+		fprintf(out, "%s to %s: %s", container, to, result);
+	else if (!has_phase(report, "commit"))
+		fprintf(out, "%s%s%s: nothing stands in the way", container, *to ? " to " : "", to);
+	else
+		fprintf(out, "%s moved to %s as %s", container, to, *name ? name : container);
+	fprintf(out, "  (migration %s)\n", id);
+}
+
+/* Time that a side spent in the phase, or -1 if it has no such phase. */
+static double phase_ms(const json_t *phases, const char *name, const char *side)
+{
+	size_t i;
+	json_t *phase;
+	double sum = -1;
+	json_array_foreach(phases, i, phase) {
+		if (has_text(phase, "name", name) && has_text(phase, "side", side))
+			sum = (sum < 0 ? 0 : sum) + dmig_json_number(phase, "ms", 0);
+	}
+	return sum;
+}
+
+static bool named_before(const json_t *phases, size_t end, const char *name)
+{
+	for (size_t i = 0; i < end; i++)
+		if (has_text(json_array_get(phases, i), "name", name))
+			return true;
+	return false;
+}
+
+static void show_phases(FILE *out, const json_t *report)
+{
+	const json_t *phases = json_object_get(report, "phases");
+	char a[DMIG_FORMAT_MAX], b[DMIG_FORMAT_MAX];
+	size_t i;
+	json_t *phase;
+
+	if (json_array_size(phases) == 0)
+		return;
+	fprintf(out, "\n  %-12s %12s %12s\n", "phase", "source", "destination");
+	json_array_foreach(phases, i, phase) {
+		cleanup_free char *name = dmig_json_text(phase, "name");
+		if (!name || named_before(phases, i, name))
+			continue;
+		double here = phase_ms(phases, name, "source"), there = phase_ms(phases, name, "destination");
+		fprintf(out, "  %-12s %12s %12s\n", name, here < 0 ? "-" : dmig_format_time(here, a),
+			there < 0 ? "-" : dmig_format_time(there, b));
+	}
+	fputc('\n', out);
+}
+
+static void show_time(FILE *out, const json_t *report, const char *name, const char *label)
+{
+	char buf[DMIG_FORMAT_MAX];
+	double ms = dmig_json_number(report, name, -1);
+	if (ms >= 0)
+		fprintf(out, "  %-12s %s\n", label, dmig_format_time(ms, buf));
+}
+
+static void show_amounts(FILE *out, const json_t *report)
+{
+	const json_t *memory = json_object_get(report, "memory"), *files = json_object_get(report, "files");
+	const json_t *image = json_object_get(report, "image"), *network = json_object_get(report, "network");
+	char a[DMIG_FORMAT_MAX], b[DMIG_FORMAT_MAX];
+	double bytes = dmig_json_number(memory, "bytes", -1);
+
+	if (bytes >= 0)
+		fprintf(out, "  %-12s %s, %s on the wire\n", "memory", dmig_format_bytes(bytes, a),
+			dmig_format_bytes(dmig_json_number(memory, "wire_bytes", 0), b));
+	if ((bytes = dmig_json_number(files, "bytes", -1)) >= 0)
+		fprintf(out, "  %-12s %.0f with %s, %s on the wire\n", "files", dmig_json_number(files, "count", 0),
+			dmig_format_bytes(bytes, a), dmig_format_bytes(dmig_json_number(files, "wire_bytes", 0), b));
+	if (json_is_true(json_object_get(image, "reused")))
+		fprintf(out, "  %-12s already there\n", "image");
+	else if (dmig_json_number(image, "layers_sent", -1) >= 0)
+		fprintf(out, "  %-12s %.0f layers with %s sent\n", "image", dmig_json_number(image, "layers_sent", 0),
+			dmig_format_bytes(dmig_json_number(image, "bytes", 0), a));
+	if (dmig_json_number(network, "tcp_connections", -1) >= 0)
+		fprintf(out, "  %-12s %.0f TCP connections\n", "network", dmig_json_number(network, "tcp_connections", 0));
+}
+
+void dmig_show_report(FILE *out, const json_t *report)
+{
+	size_t i;
+	json_t *warning;
+	show_title(out, report);
+	show_phases(out, report);
+	show_time(out, report, "downtime_ms", "downtime");
+	show_time(out, report, "frozen_ms", "frozen");
+	show_time(out, report, "total_ms", "total");
+	show_amounts(out, report);
+	json_array_foreach(json_object_get(report, "warnings"), i, warning) {
+		cleanup_free char *text = json_is_string(warning) ? strdup(json_string_value(warning)) : NULL;
+		if (text)
+			fprintf(out, "  warning: %s\n", dmig_cli_clean(text));
+	}
+}
+
+void dmig_show_report_error(const json_t *report)
+{
+	const json_t *e = json_object_get(report, "error");
+	cleanup_free char *side = dmig_json_text(e, "side");
+	const char *text = json_string_value(json_object_get(e, "message"));
+	char *message = text ? strdup(text) : NULL;
+	bool has_side = side && *side && strcmp(side, "local");
+	if (!message)
+		return;
+	/* A check lists its findings one a line; each is cleaned by itself. */
+	char *rest = message;
+	for (char *line; (line = strsep(&rest, "\n"));)
+		if (*line)
+			fprintf(stderr, "dmigrate: %s%s%s\n", has_side ? side : "", has_side ? ": " : "",
+				dmig_cli_clean(line));
+	free(message);
+}
+
+int dmig_show_exit_code(const json_t *report)
+{
+	double code = dmig_json_number(report, "exit_code", -1);
+	return code >= DMIG_EXIT_OK && code <= DMIG_EXIT_UNKNOWN ? (int)code : DMIG_EXIT_INTERNAL;
+}
+
+int dmig_show_end(const json_t *report, bool json, bool quiet)
+{
+	int code = dmig_show_exit_code(report);
+	if (code != DMIG_EXIT_OK)
+		dmig_show_report_error(report);
+	if (json)
+		dmig_command_print_json(json_deep_copy(report));
+	else if (!quiet)
+		dmig_show_report(stdout, report);
+	return code;
+}

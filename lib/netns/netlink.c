@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "netns/netlink.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+
+/* The kernel's dumps come in pieces of at most 32 KiB (NLMSG_GOODSIZE of the dump buffer). */
+#define BUFFER_BYTES (64 << 10)
+
+struct make {
+	int ns_fd, domain, type, protocol, result;
+};
+
+static void *make_socket(void *opaque)
+{
+	struct make *m = opaque;
+	if (m->ns_fd >= 0 && setns(m->ns_fd, CLONE_NEWNET) < 0) {
+		m->result = -errno;
+		return NULL;
+	}
+	m->result = socket(m->domain, m->type | SOCK_CLOEXEC, m->protocol);
+	if (m->result < 0)
+		m->result = -errno;
+	return NULL;
+}
+
+int netns__socket(int ns_fd, int domain, int type, int protocol)
+{
+	struct make m = {ns_fd, domain, type, protocol, -1};
+	pthread_t thread;
+	int r = pthread_create(&thread, NULL, make_socket, &m);
+	if (r)
+		return -r;
+	pthread_join(thread, NULL);
+	return m.result;
+}
+
+struct request {
+	struct nlmsghdr h;
+	union {
+		struct ifinfomsg link;
+		struct ifaddrmsg address;
+	};
+};
+
+static int send_request(int sock, struct request *q, size_t body)
+{
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+	q->h.nlmsg_len = (uint32_t)NLMSG_LENGTH(body);
+	ssize_t n;
+	do
+		n = sendto(sock, q, q->h.nlmsg_len, MSG_NOSIGNAL, (struct sockaddr *)&kernel, sizeof(kernel));
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+typedef int message_fn(const struct nlmsghdr *h, size_t len, void *opaque);
+
+/* Answers until the kernel says done (dump) or acknowledges. fn's non-zero answer is kept, the rest is read and dropped. */
+static int receive(int sock, message_fn *fn, void *opaque)
+{
+	cleanup_free char *buf = malloc(BUFFER_BYTES);
+	int result = 0;
+	if (!buf)
+		return -ENOMEM;
+	for (;;) {
+		ssize_t n = recv(sock, buf, BUFFER_BYTES, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EPIPE;
+		int left = (int)n;
+		for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+			if (h->nlmsg_type == NLMSG_DONE)
+				return result;
+			if (h->nlmsg_type == NLMSG_ERROR) {
+				struct nlmsgerr *e = NLMSG_DATA(h);
+				if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)))
+					return -EPROTO;
+				return e->error ? e->error : result;
+			}
+			if (fn && result == 0)
+				result = fn(h, h->nlmsg_len, opaque);
+		}
+	}
+}
+
+static void link_attribute(const struct rtattr *a, struct netns_link *ret)
+{
+	size_t len = RTA_PAYLOAD(a);
+	const void *data = RTA_DATA(a);
+	switch (a->rta_type) {
+	case IFLA_IFNAME:
+		if (len && len <= sizeof(ret->name))
+			memcpy(ret->name, data, len);
+		ret->name[sizeof(ret->name) - 1] = '\0';
+		break;
+	case IFLA_LINK:
+		if (len == sizeof(int))
+			memcpy(&ret->peer_index, data, sizeof(int));
+		break;
+	case IFLA_ADDRESS:
+		ret->has_mac = len == sizeof(ret->mac);
+		if (ret->has_mac)
+			memcpy(ret->mac, data, sizeof(ret->mac));
+		break;
+	case IFLA_LINKINFO: {
+		int left = (int)len;
+		for (const struct rtattr *n = data; RTA_OK(n, left); n = RTA_NEXT(n, left))
+			if (n->rta_type == IFLA_INFO_KIND && RTA_PAYLOAD(n) >= 4)
+				ret->is_veth = memcmp(RTA_DATA(n), "veth", 4) == 0;
+		break;
+	}
+	}
+}
+
+int netns__parse_link(const struct nlmsghdr *h, size_t len, struct netns_link *ret)
+{
+	const struct ifinfomsg *info = NLMSG_DATA(h);
+	if (len < sizeof(*h) || h->nlmsg_len > len || h->nlmsg_type != RTM_NEWLINK)
+		return 0;
+	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*info)))
+		return -EPROTO;
+	*ret = (struct netns_link){.index = info->ifi_index,
+		.is_up = info->ifi_flags & IFF_UP,
+		.is_loopback = info->ifi_type == ARPHRD_LOOPBACK};
+	int left = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*info)));
+	for (const struct rtattr *a = IFLA_RTA(info); RTA_OK(a, left); a = RTA_NEXT(a, left))
+		link_attribute(a, ret);
+	return 1;
+}
+
+int netns__parse_address(const struct nlmsghdr *h, size_t len, struct netns_address *ret)
+{
+	const struct ifaddrmsg *info = NLMSG_DATA(h);
+	if (len < sizeof(*h) || h->nlmsg_len > len || h->nlmsg_type != RTM_NEWADDR)
+		return 0;
+	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*info)))
+		return -EPROTO;
+	size_t size = info->ifa_family == AF_INET ? 4 : info->ifa_family == AF_INET6 ? 16 : 0;
+	bool found = false;
+	*ret = (struct netns_address){.index = (int)info->ifa_index, .family = info->ifa_family};
+	int left = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*info)));
+	for (const struct rtattr *a = IFA_RTA(info); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		/* IFA_LOCAL is the interface's own address; on point-to-point links IFA_ADDRESS is the peer's */
+		if ((a->rta_type == IFA_LOCAL || (a->rta_type == IFA_ADDRESS && !found)) && size &&
+			RTA_PAYLOAD(a) == size) {
+			memcpy(ret->bytes, RTA_DATA(a), size);
+			found = true;
+		}
+	}
+	return found;
+}
+
+struct each {
+	netns_link_fn *link;
+	netns_address_fn *address;
+	void *opaque;
+};
+
+static int one_link(const struct nlmsghdr *h, size_t len, void *opaque)
+{
+	struct each *e = opaque;
+	struct netns_link link;
+	int r = netns__parse_link(h, len, &link);
+	return r == 1 ? e->link(&link, e->opaque) : r;
+}
+
+static int one_address(const struct nlmsghdr *h, size_t len, void *opaque)
+{
+	struct each *e = opaque;
+	struct netns_address address;
+	int r = netns__parse_address(h, len, &address);
+	return r == 1 ? e->address(&address, e->opaque) : r;
+}
+
+int netns__each_link(int sock, netns_link_fn *fn, void *opaque, struct dmig_error **err)
+{
+	struct each e = {.link = fn, .opaque = opaque};
+	struct request q = {.h = {.nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
+	int r = send_request(sock, &q, sizeof(q.link));
+	if (r == 0)
+		r = receive(sock, one_link, &e);
+	return r < 0 ? dmig_error_set(err, -r, "cannot list network links: %s", strerror(-r)) : r;
+}
+
+int netns__each_address(int sock, netns_address_fn *fn, void *opaque, struct dmig_error **err)
+{
+	struct each e = {.address = fn, .opaque = opaque};
+	struct request q = {.h = {.nlmsg_type = RTM_GETADDR, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
+	int r = send_request(sock, &q, sizeof(q.address));
+	if (r == 0)
+		r = receive(sock, one_address, &e);
+	return r < 0 ? dmig_error_set(err, -r, "cannot list network addresses: %s", strerror(-r)) : r;
+}
+
+static int keep_link(const struct netns_link *link, void *opaque)
+{
+	*(struct netns_link *)opaque = *link;
+	return 0;
+}
+
+int netns__get_link(int sock, int index, struct netns_link *ret, struct dmig_error **err)
+{
+	struct netns_link found = {0};
+	struct each e = {.link = keep_link, .opaque = &found};
+	struct request q = {.h = {.nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+		.link = {.ifi_index = index}};
+	int r = send_request(sock, &q, sizeof(q.link));
+	if (r == 0)
+		r = receive(sock, one_link, &e);
+	if (r == 0 && found.index != index)
+		r = -ENODEV;
+	if (r < 0)
+		return dmig_error_set(err, -r, "network link %d: %s", index, strerror(-r));
+	*ret = found;
+	return 0;
+}
+
+int netns__set_up(int sock, int index, bool up, struct dmig_error **err)
+{
+	struct request q = {.h = {.nlmsg_type = RTM_NEWLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+		.link = {.ifi_index = index, .ifi_flags = up ? IFF_UP : 0, .ifi_change = IFF_UP}};
+	int r = send_request(sock, &q, sizeof(q.link));
+	if (r == 0)
+		r = receive(sock, NULL, NULL);
+	if (r < 0)
+		return dmig_error_set(err, -r, "cannot set network link %d %s: %s", index, up ? "up" : "down", strerror(-r));
+	return 0;
+}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A pair of Docker hosts with Dmigrate set up on both, as two machines of a user would be."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT / "test"))
+
+import testbed  # noqa: E402
+
+BUILD = pathlib.Path(os.environ.get("DMIGRATE_BUILD", PROJECT / "build"))
+BIN = BUILD / "bin"
+ADDRESS = {"a": "10.77.0.1", "b": "10.77.0.2"}
+LAN_ADDRESS = "10.88.0.50"
+MOVE_TIMEOUT = 120
+
+# name -> how the hosts are made (options of Testbed.up)
+VARIANTS = {
+    "20.10-v1": {"docker": "20.10", "cgroup": "v1"},
+    "28-v2": {"docker": "28", "cgroup": "v2"},
+    "28-containerd-v2": {"docker": "28-containerd", "cgroup": "v2"},
+    "20.10-v1-to-28-containerd-v2": {"docker": "20.10", "cgroup": "v1",
+                                     "docker_b": "28-containerd", "cgroup_b": "v2"},
+}
+
+
+class MoveFailed(Exception):
+    """A migration that did not end well; .report and .code say how."""
+
+    def __init__(self, code, report, stderr):
+        super().__init__(f"exit {code}: {stderr.strip()} {json.dumps(report)[:600]}")
+        self.code, self.report, self.stderr = code, report, stderr
+
+
+class Pair:
+    """Testbed plus the programs under test."""
+
+    def __init__(self, bed):
+        self.bed = bed
+        self.key = bed.shared / "dmigrate.key"
+        self.listeners = {}
+
+    def set_up(self):
+        """What a user does once per host: register the runtime, share a key, start the listener."""
+        subprocess.run([BIN / "dmigrate", "key", "new", self.key], check=True, capture_output=True)
+        for host in self.bed.docker_hosts:
+            self.dmigrate(host.name, "setup", "--quiet")
+            self.listen(host.name)
+        self.bed.network("lan")
+
+    def listen(self, name):
+        """Start the listener of a host."""
+        self.listeners[name] = self.bed.host(name).popen(
+            [BIN / "dmigrated", "--listen", "--key", self.key, "--verbose"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda: self.bed.host(name).run(
+            ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/7788"], check=False).returncode == 0,
+            f"dmigrated --listen on {name}")
+
+    def stop(self):
+        """End the listeners."""
+        for listener in self.listeners.values():
+            listener.kill()
+            listener.wait()
+
+    def dmigrate(self, host, *arguments, check=True, timeout=MOVE_TIMEOUT):
+        """Run the command on a host."""
+        return self.bed.host(host).run(["timeout", timeout, BIN / "dmigrate", *arguments],
+                                       check=check)
+
+    def command(self, source, container, *options, target=None):
+        """Arguments of a migration from one host to the other."""
+        destination = target or f"tls://{ADDRESS[other(source)]}:7788"
+        return [BIN / "dmigrate", "migrate", container, destination, "--key", self.key, "--json",
+                "--verbose", *options]
+
+    def move(self, source, container, *options, target=None):
+        """Migrate; returns the report. MoveFailed otherwise."""
+        command = ["timeout", MOVE_TIMEOUT, *self.command(source, container, *options, target=target)]
+        result = self.bed.host(source).run(command, check=False)
+        try:
+            report = json.loads(result.stdout)
+        except ValueError:
+            report = {}
+        if result.returncode:
+            raise MoveFailed(result.returncode, report, result.stderr + self.log(source))
+        return report
+
+    def log(self, host, lines=60):
+        """The last lines of dmigrated's log on a host."""
+        path = self.bed.host(host).path("/var/lib/dmigrate/log")
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
+
+    def run(self, host, name, image, *command, options=(), address=LAN_ADDRESS):
+        """docker run -d on the joined network."""
+        network = ["--network", "lan", "--ip", address] if address else []
+        return self.bed.host(host).docker("run", "-d", "--name", name, *network, *options, image, *command)
+
+    def inspect(self, host, name):
+        """docker inspect as a dict."""
+        return json.loads(self.bed.host(host).docker("inspect", name))[0]
+
+    def is_running(self, host, name):
+        """Whether the container runs there."""
+        result = self.bed.host(host).run(["docker", "inspect", "-f", "{{.State.Running}}", name], check=False)
+        return result.returncode == 0 and result.stdout.strip() == "true"
+
+    def exists(self, host, name):
+        """Whether Docker knows the name there."""
+        return self.bed.host(host).run(["docker", "inspect", name], check=False).returncode == 0
+
+    def remains(self, host):
+        """What Dmigrate left on a host where nothing of it should be: empty when clean."""
+        return self.bed.host(host).output(["sh", "-c", (
+            "ls /run/dmigrate 2>/dev/null | grep -v '^target$'; ls /run/dmigrate/target 2>/dev/null;"
+            "ls /var/lib/dmigrate/targets 2>/dev/null;"
+            "nft list tables 2>/dev/null | grep dmigrate; true")])
+
+
+def other(host):
+    """The other of the two hosts."""
+    return "b" if host == "a" else "a"
+
+
+def wait_for(condition, what, seconds=20.0, step=0.02):
+    """Poll for something that has no event to wait for (a foreign program's state)."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"did not happen within {seconds} s: {what}")
+        time.sleep(step)
