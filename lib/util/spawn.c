@@ -220,30 +220,37 @@ static bool drain(struct capture *c)
 	return true;
 }
 
+/* What is in the pipe right now: its other end may stay open in a grandchild. */
+static void drain_rest(struct capture *c)
+{
+	while (dmig_poll_one(c->fd, POLLIN, 0) == 1 && drain(c))
+		;
+}
+
+/* Until the child has ended: a grandchild may keep the pipes, and the child may close them and go on. */
 static int collect(struct capture *out, struct capture *errors, int pidfd, int timeout_ms)
 {
 	int64_t deadline = dmig_now_ms() + timeout_ms;
 	bool out_open = true, err_open = true;
-	while (out_open || err_open) {
+	for (;;) {
 		struct pollfd p[3] = {{.fd = out_open ? out->fd : -1, .events = POLLIN},
 			{.fd = err_open ? errors->fd : -1, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
 		int64_t left = timeout_ms < 0 ? -1 : deadline - dmig_now_ms();
-		int r = timeout_ms >= 0 && left <= 0 ? 0 : poll(p, 3, (int)left);
-		if (r == 0)
+		if (timeout_ms >= 0 && left <= 0)
 			return -ETIMEDOUT;
+		int r = poll(p, 3, (int)left);
 		if (r < 0 && errno != EINTR)
 			return -errno;
-		if (r < 0)
-			continue;
-		if (p[0].revents)
+		if (r > 0 && p[0].revents)
 			out_open = drain(out);
-		if (p[1].revents)
+		if (r > 0 && p[1].revents)
 			err_open = drain(errors);
-		/* A grandchild may keep the pipes; the child's own end is the end. */
-		if (p[2].revents && !p[0].revents && !p[1].revents)
+		if (r > 0 && p[2].revents) {
+			drain_rest(out);
+			drain_rest(errors);
 			return 0;
+		}
 	}
-	return 0;
 }
 
 static int outcome(const char *name, int status, const struct capture *errors, struct dmig_error **err)
