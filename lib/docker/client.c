@@ -190,8 +190,3 @@ const char *dmig_docker_storage_driver(const struct dmig_docker *d)
 {
 	return d->driver;
 }
-
-bool dmig_docker_has_runtime(const struct dmig_docker *d, const char *name)
-{
-	return json_object_get(d->runtimes, name) != NULL;
-}

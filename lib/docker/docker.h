@@ -25,6 +25,12 @@ const char *dmig_docker_root_dir(const struct dmig_docker *d);       /* /var/lib
 /* overlay2, overlayfs (containerd store), ... */
 const char *dmig_docker_storage_driver(const struct dmig_docker *d);
 bool dmig_docker_has_runtime(const struct dmig_docker *d, const char *name);
+/* The program of a runtime, NULL if there is no such runtime; lent. */
+const char *dmig_docker_runtime_path(const struct dmig_docker *d, const char *name);
+const char *dmig_docker_socket(const struct dmig_docker *d); /* its path; lent */
+/* Names of all containers, also stopped ones, that were made with this runtime. NULL-terminated; free each, and the list. */
+int dmig_docker_runtime_users(
+	struct dmig_docker *d, const char *runtime, char ***ret_names, struct dmig_error **err);
 
 /* ------------------------------------------------------------------ a container as it is */
 
