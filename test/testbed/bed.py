@@ -41,7 +41,7 @@ class Testbed:
 
     @classmethod
     def up(cls, name="default", **options):
-        """Bring one up; options are those of Options."""
+        """Bring one up; the options are those of the command `up`, with underscores."""
         if not re.fullmatch("[a-z0-9][a-z0-9-]{0,30}", name):
             raise paths.TestbedError(f"not a name for a testbed (a-z, 0-9, -): {name}")
         with paths.locked(cleanup.lock_file(name)):
@@ -52,6 +52,7 @@ class Testbed:
                 return _bring_up(cls, name, **options)
             except BaseException:
                 cleanup.remove(name)
+                cleanup.lock_file(name).unlink()
                 raise
 
     def __enter__(self):

@@ -95,7 +95,10 @@ def _create_in(hierarchy, name, mode):
 
 def _enable_controllers(directory):
     for controller in (directory / "cgroup.controllers").read_text(encoding="utf-8").split():
-        (directory / "cgroup.subtree_control").write_text(f"+{controller}", encoding="utf-8")
+        try:
+            (directory / "cgroup.subtree_control").write_text(f"+{controller}", encoding="utf-8")
+        except OSError:
+            pass  # cpu, while real-time tasks are outside the root: the host has one less
 
 
 def _inherit_cpuset(directory):
