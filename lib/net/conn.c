@@ -10,22 +10,21 @@
 #include "util/cleanup.h"
 
 /*
- * When the kernel gives up by itself. Death of a peer is found sooner, by PING on the control connection;
- * this is for connections nobody watches. Not shorter: since 5.11 Linux counts this time against a peer that
- * is alive but does not read, which a slow disk at the destination is allowed to cause.
+ * When the kernel gives up by itself, in ms. Death of a peer is found sooner, by PING on the control connection; this is
+ * for connections nobody watches. Not shorter: Linux counts this time against a peer that is alive but does not read
+ * (seen on 6.18), which a slow disk at the destination is allowed to cause.
  */
-#define USER_TIMEOUT 120000 /* ms */
-#define KEEPALIVE_IDLE                                                                                       \
-	15 /* s of silence before the first probe, shorter than what NAT tables usually forget */
-#define KEEPALIVE_INTERVAL 15 /* s */
+#define USER_TIMEOUT 120000
+/* Seconds of silence before a probe, and between probes: shorter than what NAT tables usually forget. */
+#define KEEPALIVE 15
 
 static void set_tcp_options(int fd)
 {
-	const int on = 1, idle = KEEPALIVE_IDLE, interval = KEEPALIVE_INTERVAL, timeout = USER_TIMEOUT;
+	const int on = 1, keepalive = KEEPALIVE, timeout = USER_TIMEOUT;
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive, sizeof(keepalive));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &keepalive, sizeof(keepalive));
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
 }
 

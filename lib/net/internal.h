@@ -44,10 +44,10 @@ char *dmig_net__address_text(const struct dmig_address *a);
  * code that works on state shared by both. It is held for one record, some microseconds. Order: turn, then
  * session lock.
  */
-#define NET_RECORD 16384u      /* plain bytes in one TLS record: the most that TLS allows */
+#define NET_RECORD 16384u     /* plain bytes in one TLS record: the most that TLS allows */
 #define NET_FLUSH (64u << 10) /* send at this many bytes: few system calls, still in the cache */
-#define NET_OUT                                                                                              \
-	(NET_FLUSH + 2 * NET_RECORD) /* a record and its overhead always fit behind NET_FLUSH - 1 bytes */
+/* A record and its overhead always fit behind NET_FLUSH - 1 bytes. */
+#define NET_OUT (NET_FLUSH + 2 * NET_RECORD)
 #define NET_IN (64u << 10)
 
 struct dmig_conn {

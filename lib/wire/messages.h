@@ -163,8 +163,8 @@ int dmig_wire_decode_entry(
 /* u64 offset, u32 plain_len, then the bytes: plain_len of them, or with DMIG_FRAME_LZ4 fewer, one LZ4 block.
  */
 #define DMIG_WIRE_DATA_HEAD 12                                           /* bytes before the contents */
-#define DMIG_WIRE_MAX_DATA (DMIG_WIRE_MAX_PAYLOAD - DMIG_WIRE_DATA_HEAD) /* plain bytes, compressed or not   \
-									  */
+/* Plain bytes, compressed or not. */
+#define DMIG_WIRE_MAX_DATA (DMIG_WIRE_MAX_PAYLOAD - DMIG_WIRE_DATA_HEAD)
 struct dmig_wire_data {
 	uint64_t offset;    /* offset + plain_len stays within a signed 64-bit number */
 	uint32_t plain_len; /* 1 to DMIG_WIRE_MAX_DATA */
