@@ -175,19 +175,19 @@ int dest__after_go(struct dest *d, struct dmig_error **err)
 	return r < 0 ? r : dmig_target_commit(d->target, err);
 }
 
-static int sync_path(const char *path)
+static int sync_below(int dirfd, const char *path)
 {
-	cleanup_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd >= 0 && syncfs(fd) < 0 ? -errno : 0;
+	cleanup_fd int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 || syncfs(fd) < 0 ? -errno : 0;
 }
 
 /* The source removes its copy after FINISHED: what we have must be on disk by then. */
 static int sync_files(struct dest *d, struct dmig_error **err)
 {
-	int r = syncfs(dmig_target_root_fd(d->target)) < 0 ? -errno : 0;
+	int r = sync_below(dmig_target_root_fd(d->target), ".");
 	for (size_t i = 0; r == 0 && i < d->container->n_mounts; i++)
 		if (d->container->mounts[i].type == DMIG_MOUNT_VOLUME)
-			r = sync_path(d->container->mounts[i].source);
+			r = sync_below(AT_FDCWD, d->container->mounts[i].source);
 	return r < 0 ? dmig_error_set(err, -r, "cannot sync the container's files: %s", strerror(-r)) : 0;
 }
 
