@@ -37,8 +37,8 @@ static void put_words(FILE *out, const struct place *p)
 }
 
 /* Calls fn for the command's own options, then for the common ones. */
-static void each_option(const struct dmig_cli_command *cmd, void (*fn)(const struct dmig_cli_option *, void *),
-	void *opaque)
+static void each_option(
+	const struct dmig_cli_command *cmd, void (*fn)(const struct dmig_cli_option *, void *), void *opaque)
 {
 	for (const struct dmig_cli_option *o = cmd->options; o && o->name; o++)
 		fn(o, opaque);
@@ -162,7 +162,8 @@ static void zsh_action(FILE *out, const struct place *p)
 static void zsh_option(const struct dmig_cli_option *o, void *opaque)
 {
 	struct context *c = opaque;
-	fprintf(c->out, " \\\n\t\t\t'%s--%s%s[", o->kind == DMIG_CLI_CALL ? "*" : "", o->name, o->arg ? "=" : "");
+	fprintf(c->out, " \\\n\t\t\t'%s--%s%s[", o->kind == DMIG_CLI_CALL ? "*" : "", o->name,
+		o->arg ? "=" : "");
 	zsh_text(c->out, o->help);
 	fputc(']', c->out);
 	if (o->arg) {
@@ -194,7 +195,8 @@ static void zsh_command(struct context *c)
 static void zsh(struct context *c)
 {
 	const char *name = c->program->name;
-	fprintf(c->out, "#compdef %s\n# made from the option tables of %s\n\nlocal -a commands=(\n", name, name);
+	fprintf(c->out, "#compdef %s\n# made from the option tables of %s\n\nlocal -a commands=(\n", name,
+		name);
 	for (size_t i = 0; (c->cmd = c->program->commands[i]); i++) {
 		fprintf(c->out, "\t'%s:", c->cmd->name);
 		zsh_text(c->out, c->cmd->summary);
@@ -246,7 +248,7 @@ static void fish_option(const struct dmig_cli_option *o, void *opaque)
 	fprintf(c->out, " -l %s", o->name);
 	if (o->arg) {
 		struct place p = place_of(c->program, o->arg, strlen(o->arg));
-		fputs(" -r", c->out);
+		fputs(p.kind == FILES ? " -r" : " -x", c->out);
 		fish_place(c->out, &p);
 	}
 	fish_text(c->out, o->help);
@@ -271,13 +273,14 @@ static void fish_command(struct context *c)
 
 static void fish(struct context *c)
 {
-	fprintf(c->out, "# fish completion for %s; made from its option tables\ncomplete -c %s -f\n", c->program->name,
-		c->program->name);
+	fprintf(c->out, "# fish completion for %s; made from its option tables\ncomplete -c %s -f\n",
+		c->program->name, c->program->name);
 	for (size_t i = 0; (c->cmd = c->program->commands[i]); i++)
 		fish_command(c);
 }
 
-int dmig_cli_complete(FILE *out, const char *shell, const struct dmig_cli_program *program, struct dmig_error **err)
+int dmig_cli_complete(
+	FILE *out, const char *shell, const struct dmig_cli_program *program, struct dmig_error **err)
 {
 	static const struct {
 		const char *name;
@@ -291,5 +294,6 @@ int dmig_cli_complete(FILE *out, const char *shell, const struct dmig_cli_progra
 		shells[i].write(&c);
 		return 0;
 	}
-	return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "no completion for \"%s\" (bash, zsh or fish)", shell);
+	return dmig_error_set_class(
+		err, DMIG_ERR_USAGE, EINVAL, "no completion for \"%s\" (bash, zsh or fish)", shell);
 }

@@ -10,9 +10,12 @@
 #include "util/cleanup.h"
 
 const struct dmig_cli_option dmig_cli_common_options[] = {
-	{"json", NULL, "write the result as JSON", DMIG_CLI_FLAG, offsetof(struct dmig_cli_common, json), NULL},
-	{"quiet", NULL, "write nothing but errors", DMIG_CLI_FLAG, offsetof(struct dmig_cli_common, quiet), NULL},
-	{"verbose", NULL, "write more to the log", DMIG_CLI_FLAG, offsetof(struct dmig_cli_common, verbose), NULL},
+	{"json", NULL, "write the result as JSON", DMIG_CLI_FLAG, offsetof(struct dmig_cli_common, json),
+		NULL},
+	{"quiet", NULL, "write nothing but errors", DMIG_CLI_FLAG, offsetof(struct dmig_cli_common, quiet),
+		NULL},
+	{"verbose", NULL, "write more to the log", DMIG_CLI_FLAG, offsetof(struct dmig_cli_common, verbose),
+		NULL},
 	{"help", NULL, "show this text", DMIG_CLI_FLAG, offsetof(struct dmig_cli_common, help), NULL},
 	{0},
 };
@@ -61,15 +64,18 @@ static int store(const struct dmig_cli_option *o, void *values, const char *text
 static void fill_getopt(struct option *out, const struct dmig_cli_option *options, size_t n, int first)
 {
 	for (size_t i = 0; i < n; i++)
-		out[i] = (struct option){options[i].name, options[i].arg ? required_argument : no_argument, NULL,
-			first + (int)i};
+		out[i] = (struct option){options[i].name, options[i].arg ? required_argument : no_argument,
+			NULL, first + (int)i};
 }
 
-/* optopt: a character for a short option, 0 for an unknown or ambiguous long one, else one that lacks or cannot have a value. */
+/* optopt: a character for a short option, 0 for an unknown or ambiguous long one, else one that lacks or
+ * cannot have a value. */
 static int usage_error(const struct dmig_cli_command *cmd, int got, char **argv, struct dmig_error **err)
 {
 	char letter[] = {'-', (char)optopt, '\0'};
-	const char *what = got == ':' ? "needs a value" : optopt > UCHAR_MAX ? "takes no value" : "is not an option";
+	const char *what = got == ':'           ? "needs a value"
+			   : optopt > UCHAR_MAX ? "takes no value"
+						: "is not an option";
 	return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "%s: %s %s (see --help)", cmd->name,
 		optopt && optopt <= UCHAR_MAX ? letter : argv[optind - 1], what);
 }
@@ -97,7 +103,8 @@ static int parse_options(const struct dmig_cli_command *cmd, int argc, char **ar
 		if (c < FIRST)
 			return usage_error(cmd, c, argv, err);
 		size_t i = (size_t)(c - FIRST);
-		const struct dmig_cli_option *o = i < own ? &cmd->options[i] : &dmig_cli_common_options[i - own];
+		const struct dmig_cli_option *o =
+			i < own ? &cmd->options[i] : &dmig_cli_common_options[i - own];
 		int r = store(o, i < own ? values : common, optarg, err);
 		if (r < 0)
 			return dmig_error_wrap(err, "--%s", o->name);
@@ -129,10 +136,11 @@ int dmig_cli_parse(const struct dmig_cli_command *cmd, int argc, char **argv, vo
 	count_args(cmd->args, &min, &max);
 	int given = argc - optind;
 	if (given < min)
-		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "%s needs %s (see --help)", cmd->name, cmd->args);
+		return dmig_error_set_class(
+			err, DMIG_ERR_USAGE, EINVAL, "%s needs %s (see --help)", cmd->name, cmd->args);
 	if (given > max)
-		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "%s: \"%s\" is one argument too many", cmd->name,
-			argv[optind + max]);
+		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL,
+			"%s: \"%s\" is one argument too many", cmd->name, argv[optind + max]);
 	return 0;
 }
 
@@ -150,8 +158,8 @@ static void help_rows(FILE *out, const struct dmig_cli_option *options)
 
 void dmig_cli_help(FILE *out, const char *program, const struct dmig_cli_command *cmd)
 {
-	fprintf(out, "Usage: %s%s%s [OPTION]...%s%s\n\n%s.\n", program ? program : "", program ? " " : "", cmd->name,
-		cmd->args ? " " : "", cmd->args ? cmd->args : "", cmd->summary);
+	fprintf(out, "Usage: %s%s%s [OPTION]...%s%s\n\n%s.\n", program ? program : "", program ? " " : "",
+		cmd->name, cmd->args ? " " : "", cmd->args ? cmd->args : "", cmd->summary);
 	if (cmd->text)
 		fprintf(out, "\n%s", cmd->text);
 	fprintf(out, "\nOptions:\n");

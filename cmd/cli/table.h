@@ -9,22 +9,23 @@
 #include "util/error.h"
 
 /*
- * A command is a table: its options give parsing, --help and completion, so that the three cannot differ. Values land in
- * a struct of the command at the offset that the row names.
+ * A command is a table: its options give parsing, --help and completion, so that the three cannot differ.
+ * Values land in a struct of the command at the offset that the row names.
  */
 enum dmig_cli_kind {
-	DMIG_CLI_FLAG,	   /* bool */
-	DMIG_CLI_TEXT,	   /* char *, owned by the struct */
+	DMIG_CLI_FLAG,     /* bool */
+	DMIG_CLI_TEXT,     /* char *, owned by the struct */
 	DMIG_CLI_CHOICE,   /* int-sized enum: number of the word in arg ("remove|keep") */
 	DMIG_CLI_DURATION, /* int, milliseconds */
 	DMIG_CLI_NUMBER,   /* int, 0 to INT_MAX */
-	DMIG_CLI_PORTS,	   /* struct dmig_cli_ports */
-	DMIG_CLI_CALL,	   /* call(values, text, err); may be given several times */
+	DMIG_CLI_PORTS,    /* struct dmig_cli_ports */
+	DMIG_CLI_CALL,     /* call(values, text, err); may be given several times */
 };
 
 struct dmig_cli_option {
 	const char *name; /* long, without dashes; NULL ends the table */
-	const char *arg;  /* NULL for a flag; else what stands behind it in --help, and the words of a choice */
+	const char
+		*arg; /* NULL for a flag; else what stands behind it in --help, and the words of a choice */
 	const char *help; /* one line, no full stop */
 	enum dmig_cli_kind kind;
 	size_t offset;
@@ -55,9 +56,9 @@ struct dmig_cli_common {
 extern const struct dmig_cli_option dmig_cli_common_options[];
 
 /*
- * argv[0] is the name of the command. Options may stand anywhere; "--" ends them. Positional arguments are counted
- * against cmd->args and returned (lent) from argv, which is reordered. values may be NULL when there are no own options.
- * With --help nothing else is checked.
+ * argv[0] is the name of the command. Options may stand anywhere; "--" ends them. Positional arguments are
+ * counted against cmd->args and returned (lent) from argv, which is reordered. values may be NULL when there
+ * are no own options. With --help nothing else is checked.
  */
 int dmig_cli_parse(const struct dmig_cli_command *cmd, int argc, char **argv, void *values,
 	struct dmig_cli_common *common, char ***ret_args, struct dmig_error **err);
@@ -65,10 +66,12 @@ int dmig_cli_parse(const struct dmig_cli_command *cmd, int argc, char **argv, vo
 void dmig_cli_help(FILE *out, const char *program, const struct dmig_cli_command *cmd);
 
 /* Text values: each says in its error what it wanted. */
-int dmig_cli_duration(const char *text, int *ret_ms, struct dmig_error **err); /* 1500ms, 30s, 5m, 1h; plain: seconds */
+int dmig_cli_duration(
+	const char *text, int *ret_ms, struct dmig_error **err); /* 1500ms, 30s, 5m, 1h; plain: seconds */
 int dmig_cli_number(const char *text, int min, int max, int *ret, struct dmig_error **err);
 int dmig_cli_ports(const char *text, struct dmig_cli_ports *ret, struct dmig_error **err); /* LOW[-HIGH] */
-int dmig_cli_choice(const char *words, const char *text, int *ret, struct dmig_error **err); /* words: "a|b" */
+int dmig_cli_choice(
+	const char *words, const char *text, int *ret, struct dmig_error **err); /* words: "a|b" */
 
 /* Replaces control bytes by '?': what came from elsewhere must not drive a terminal. Returns text. */
 char *dmig_cli_clean(char *text);

@@ -35,7 +35,8 @@ int dmig_cli_duration(const char *text, int *ret_ms, struct dmig_error **err)
 	static const struct {
 		const char *unit;
 		int ms;
-	} units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"min", 60 * 1000}, {"h", 3600 * 1000}};
+	} units[] = {
+		{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60 * 1000}, {"min", 60 * 1000}, {"h", 3600 * 1000}};
 	const char *unit = "";
 	long n = 0;
 

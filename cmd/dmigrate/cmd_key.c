@@ -29,8 +29,8 @@ static int run(struct dmig_cli *cli, int argc, char **argv, struct dmig_error **
 	if (r)
 		return r < 0 ? r : DMIG_EXIT_OK;
 	if (strcmp(args[0], "new"))
-		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "key: \"%s\" is not an action; the only one is new",
-			args[0]);
+		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL,
+			"key: \"%s\" is not an action; the only one is new", args[0]);
 	const char *file = args[1] ? args[1] : DMIG_KEY_FILE;
 	if ((r = make_folder(file, err)) < 0 || (r = dmig_key_generate(&key, err)) < 0 ||
 		(r = dmig_key_save(key, file, err)) < 0)

@@ -18,13 +18,16 @@ int dmig_migrate_add_bind(void *values, const char *text, struct dmig_error **er
 	int mode;
 
 	if (!eq || text[0] != '/')
-		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "\"%s\" is not PATH=refuse|share|copy with an "
-			"absolute path", text);
+		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL,
+			"\"%s\" is not PATH=refuse|share|copy with an "
+			"absolute path",
+			text);
 	int r = dmig_cli_choice("refuse|share|copy", eq + 1, &mode, err);
 	if (r < 0)
 		return r;
 	if (o->n_binds == MAX_BINDS)
-		return dmig_error_set_class(err, DMIG_ERR_USAGE, E2BIG, "given more than %d times", MAX_BINDS);
+		return dmig_error_set_class(
+			err, DMIG_ERR_USAGE, E2BIG, "given more than %d times", MAX_BINDS);
 	struct dmig_bind_choice *bigger = realloc(o->binds, (o->n_binds + 1) * sizeof(*bigger));
 	char *path = strndup(text, (size_t)(eq - text));
 	if (bigger)
@@ -45,8 +48,9 @@ static int leave(const struct dmig_cli *cli, const struct dmig_watch *w, enum dm
 	if (state)
 		unknown = !strcmp(state, "unknown");
 	if (!cli->common.quiet)
-		fprintf(stderr, "Migration %s goes on in the background; to see it: dmigrate status %s --watch\n", w->id,
-			w->id);
+		fprintf(stderr,
+			"Migration %s goes on in the background; to see it: dmigrate status %s --watch\n",
+			w->id, w->id);
 	if (end == DMIG_WATCH_IMPATIENT)
 		return DMIG_EXIT_CANCELLED;
 	return unknown ? DMIG_EXIT_UNKNOWN : DMIG_EXIT_INCOMPLETE;
@@ -79,7 +83,8 @@ static int started(const struct dmig_cli *cli, const char *id)
 
 static int migrate(const struct dmig_cli *cli, struct dmig_migrate_values *v, struct dmig_error **err)
 {
-	/* From here Ctrl-C is a request; while ssh asks for a password it simply ends us, and nothing has happened. */
+	/* From here Ctrl-C is a request; while ssh asks for a password it simply ends us, and nothing has
+	 * happened. */
 	int r = *v->options.destination ? dmig_migrate_reach(v, err) : 0;
 	cleanup_fd int signals = r < 0 ? r : dmig_watch_signals(err);
 	if (signals < 0)
@@ -100,12 +105,13 @@ static int take_arguments(struct dmig_options *o, char **args, struct dmig_error
 	if (!o->container || !o->destination || (!*dest && !o->host))
 		return dmig_error_set(err, ENOMEM, "out of memory");
 	if (!*args[0])
-		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "the name of the container is empty");
+		return dmig_error_set_class(
+			err, DMIG_ERR_USAGE, EINVAL, "the name of the container is empty");
 	return 0;
 }
 
-int dmig_migrate_run(struct dmig_cli *cli, const struct dmig_cli_command *cmd, bool check, int argc, char **argv,
-	struct dmig_error **err)
+int dmig_migrate_run(struct dmig_cli *cli, const struct dmig_cli_command *cmd, bool check, int argc,
+	char **argv, struct dmig_error **err)
 {
 	struct dmig_migrate_values v = {0};
 	char **args;
@@ -132,8 +138,10 @@ static int run(struct dmig_cli *cli, int argc, char **argv, struct dmig_error **
 
 static const struct dmig_cli_option options[] = {
 	DMIG_MIGRATE_OPTIONS,
-	{"dry-run", NULL, "check and predict, change nothing", DMIG_CLI_FLAG, DMIG_MIGRATE_PLACE(options.dry_run)},
-	{"detach", NULL, "print the id and do not wait for the end", DMIG_CLI_FLAG, DMIG_MIGRATE_PLACE(detach)},
+	{"dry-run", NULL, "check and predict, change nothing", DMIG_CLI_FLAG,
+		DMIG_MIGRATE_PLACE(options.dry_run)},
+	{"detach", NULL, "print the id and do not wait for the end", DMIG_CLI_FLAG,
+		DMIG_MIGRATE_PLACE(detach)},
 	{0},
 };
 
@@ -141,7 +149,8 @@ const struct dmig_cli_command dmig_cmd_migrate = {
 	.name = "migrate",
 	.summary = "Move a running container to another host",
 	.args = "CONTAINER DEST",
-	.text = "DEST is ssh://[user@]host[:port] or tls://host:port. With ssh:// dmigrated is started there;\n"
+	.text = "DEST is ssh://[user@]host[:port] or tls://host:port. With ssh:// dmigrated is started "
+		"there;\n"
 		"with tls:// one must be listening there with the same key.\n"
 		"Ctrl-C cancels before the commit; after it the rest moves on in the background.\n",
 	.options = options,

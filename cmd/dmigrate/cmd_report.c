@@ -53,7 +53,8 @@ const struct dmig_cli_command dmig_cmd_report = {
 	.name = "report",
 	.summary = "Show the report of a migration that has ended",
 	.args = "[ID]",
-	.text = "Without ID that of the newest one. The exit code is 0 whatever the report tells; with --json it\n"
+	.text = "Without ID that of the newest one. The exit code is 0 whatever the report tells; with "
+		"--json it\n"
 		"is the object that dmigrate-report(5) describes.\n",
 	.flags = DMIG_COMMAND_ROOT | DMIG_COMMAND_RECOVER,
 	.run = run,

@@ -13,7 +13,8 @@ struct values {
 };
 
 static const struct dmig_cli_option options[] = {
-	{"source", NULL, "the container shall run at the source", DMIG_CLI_FLAG, offsetof(struct values, source), NULL},
+	{"source", NULL, "the container shall run at the source", DMIG_CLI_FLAG,
+		offsetof(struct values, source), NULL},
 	{"destination", NULL, "the container shall run at the destination", DMIG_CLI_FLAG,
 		offsetof(struct values, destination), NULL},
 	{0},
@@ -43,7 +44,8 @@ static int run(struct dmig_cli *cli, int argc, char **argv, struct dmig_error **
 	if (r)
 		return r < 0 ? r : DMIG_EXIT_OK;
 	if (v.source == v.destination)
-		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "resolve needs one of --source and --destination");
+		return dmig_error_set_class(
+			err, DMIG_ERR_USAGE, EINVAL, "resolve needs one of --source and --destination");
 	const char *side = v.source ? "source" : "destination";
 	if ((r = dmig_known_id(args[0], &id, err)) < 0 || (r = decide(id, side, err)) < 0)
 		return r;
@@ -58,7 +60,8 @@ const struct dmig_cli_command dmig_cmd_resolve = {
 	.name = "resolve",
 	.summary = "Decide where the container runs when nobody else can know",
 	.args = "ID",
-	.text = "A migration is in the state unknown when the destination was told to go and never answered.\n"
+	.text = "A migration is in the state unknown when the destination was told to go and never "
+		"answered.\n"
 		"Make sure that the container does NOT run on the other side before you say where it shall:\n"
 		"two copies would talk to the same clients and write to the same data.\n",
 	.options = options,

@@ -13,7 +13,8 @@
 #include "util/io.h"
 #include "util/paths.h"
 
-/* Docker answers within some 50 ms of the signal; a busy one may take seconds. It tells no one when it is done. */
+/* Docker answers within some 50 ms of the signal; a busy one may take seconds. It tells no one when it is
+ * done. */
 #define RELOAD_TIMEOUT_MS 15000
 #define RELOAD_POLL_US 50000
 /* The entry of --undo while containers still name our runtime; Docker finds it in its PATH, as its own. */
@@ -28,10 +29,10 @@ static const struct dmig_cli_option options[] = {
 	{"undo", NULL, "take the runtime away again", DMIG_CLI_FLAG, offsetof(struct values, undo), NULL},
 	{"runtime-path", "PATH", "program to register (the installed dmigrate-runc)", DMIG_CLI_TEXT,
 		offsetof(struct values, runtime_path), NULL},
-	{"daemon-json", "PATH", "Docker's configuration (what dockerd uses, " DMIG_DAEMON_JSON ")", DMIG_CLI_TEXT,
-		offsetof(struct values, daemon_json), NULL},
-	{"dry-run", NULL, "show what would be written, change nothing", DMIG_CLI_FLAG, offsetof(struct values, dry_run),
-		NULL},
+	{"daemon-json", "PATH", "Docker's configuration (what dockerd uses, " DMIG_DAEMON_JSON ")",
+		DMIG_CLI_TEXT, offsetof(struct values, daemon_json), NULL},
+	{"dry-run", NULL, "show what would be written, change nothing", DMIG_CLI_FLAG,
+		offsetof(struct values, dry_run), NULL},
 	{0},
 };
 
@@ -41,9 +42,9 @@ struct setup {
 	struct dmig_docker *docker;  /* NULL: Docker does not run */
 	struct dmig_dockerd dockerd; /* only with docker */
 	struct dmig_daemon_json file;
-	char *target;  /* what the entry shall point at; NULL: no entry */
-	char **users;  /* names of containers that have the runtime; only for --undo */
-	char *text;    /* new content; NULL: nothing to write */
+	char *target; /* what the entry shall point at; NULL: no entry */
+	char **users; /* names of containers that have the runtime; only for --undo */
+	char *text;   /* new content; NULL: nothing to write */
 };
 
 static void say(const struct setup *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -88,7 +89,8 @@ static int runtime_target(struct setup *s, struct dmig_error **err)
 	if (!s->target)
 		return dmig_error_set(err, ENOMEM, "out of memory");
 	if (s->target[0] != '/')
-		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "--runtime-path: %s is not an absolute path", s->target);
+		return dmig_error_set_class(
+			err, DMIG_ERR_USAGE, EINVAL, "--runtime-path: %s is not an absolute path", s->target);
 	if (access(s->target, X_OK) < 0)
 		return dmig_error_set_class(err, DMIG_ERR_USAGE, errno, "%s: %m", s->target);
 	return 0;
@@ -107,7 +109,8 @@ static int refuse_while_moving(struct dmig_error **err)
 	}
 	dmig_control_free_list(ids);
 	if (moving)
-		return dmig_error_set_class(err, DMIG_ERR_REFUSED, EBUSY, "migration %s is under way", moving);
+		return dmig_error_set_class(
+			err, DMIG_ERR_REFUSED, EBUSY, "migration %s is under way", moving);
 	return r;
 }
 
@@ -130,7 +133,8 @@ static int refuse_flags(const struct setup *s, struct dmig_error **err)
 {
 	if (s->docker && s->target && dmig_dockerd_option(&s->dockerd, "add-runtime"))
 		return dmig_error_set_class(err, DMIG_ERR_REFUSED, EEXIST,
-			"dockerd gets runtimes on its command line and would not start with others in %s; add "
+			"dockerd gets runtimes on its command line and would not start with others in %s; "
+			"add "
 			"--add-runtime %s=%s there",
 			s->file.path, DMIG_RUNTIME_NAME, s->target);
 	return 0;
@@ -156,7 +160,8 @@ static int wait_active(const char *target, struct dmig_error **err)
 			return 0;
 		usleep(RELOAD_POLL_US);
 	}
-	return dmig_error_set(err, ETIMEDOUT, "dockerd did not take the new configuration over; its log says why");
+	return dmig_error_set(
+		err, ETIMEDOUT, "dockerd did not take the new configuration over; its log says why");
 }
 
 static int reload(struct setup *s, struct dmig_error **err)
@@ -175,7 +180,8 @@ static int apply(struct setup *s, struct dmig_error **err)
 		/* What a running dockerd refuses it would refuse at its next start, too. */
 		cleanup_error struct dmig_error *e = NULL;
 		if (dmig_daemon_json_put_back(&s->file, &e) < 0)
-			return dmig_error_wrap(err, "%s could not be put back (%s)", s->file.path, e->message);
+			return dmig_error_wrap(
+				err, "%s could not be put back (%s)", s->file.path, e->message);
 		dmig_dockerd_reload(&s->dockerd, NULL);
 		return dmig_error_wrap(err, "%s is as before", s->file.path);
 	}
@@ -195,7 +201,8 @@ static void tell(const struct setup *s)
 	if (!s->docker)
 		say(s, "Docker does not run; it reads the file when it starts");
 	for (size_t i = 0; s->users && s->users[i]; i++)
-		say(s, "%s %s", i ? "                                " : "still needed, as plain runc, for:", s->users[i]);
+		say(s, "%s %s", i ? "                                " : "still needed, as plain runc, for:",
+			s->users[i]);
 }
 
 static void tell_json(const struct setup *s)
@@ -203,22 +210,27 @@ static void tell_json(const struct setup *s)
 	json_t *users = json_array();
 	for (size_t i = 0; s->users && s->users[i]; i++)
 		json_array_append_new(users, json_string(s->users[i]));
-	dmig_command_print_json(json_pack("{s:s,s:s?,s:b,s:b,s:b,s:o}", "daemon_json", s->file.path, "runtime_path", s->target,
-		"changed", s->text && !s->v.dry_run, "dry_run", s->v.dry_run, "docker_runs", s->docker != NULL, "containers",
-		users));
+	dmig_command_print_json(json_pack("{s:s,s:s?,s:b,s:b,s:b,s:o}", "daemon_json", s->file.path,
+		"runtime_path", s->target, "changed", s->text && !s->v.dry_run, "dry_run", s->v.dry_run,
+		"docker_runs", s->docker != NULL, "containers", users));
 }
 
 static int setup(struct setup *s, struct dmig_error **err)
 {
 	int r = find_docker(s, err);
 	if (r < 0 || (r = choose_file(s, err)) < 0 ||
-		(r = s->v.undo ? undo_target(s, err) : runtime_target(s, err)) < 0 || (r = refuse_flags(s, err)) < 0)
+		(r = s->v.undo ? undo_target(s, err) : runtime_target(s, err)) < 0 ||
+		(r = refuse_flags(s, err)) < 0)
 		return r;
-	r = dmig_daemon_json_edit(s->file.old ? s->file.old : "", DMIG_RUNTIME_NAME, s->target, &s->text, err);
+	r = dmig_daemon_json_edit(
+		s->file.old ? s->file.old : "", DMIG_RUNTIME_NAME, s->target, &s->text, err);
 	if (r < 0)
 		return dmig_error_wrap(err, "%s", s->file.path);
 	if (s->v.dry_run)
-		say(s, "%s would become:\n%s", s->file.path, s->text ? s->text : s->file.old ? s->file.old : "(no file)");
+		say(s, "%s would become:\n%s", s->file.path,
+			s->text       ? s->text
+			: s->file.old ? s->file.old
+				      : "(no file)");
 	else if ((r = apply(s, err)) == 0)
 		tell(s);
 	if (r == 0 && s->cli->common.json)
@@ -249,9 +261,12 @@ static int run(struct dmig_cli *cli, int argc, char **argv, struct dmig_error **
 const struct dmig_cli_command dmig_cmd_setup = {
 	.name = "setup",
 	.summary = "Register our runtime with Docker on this host",
-	.text = "Adds the runtime " DMIG_RUNTIME_NAME " to daemon.json and lets dockerd reload it; no container is\n"
-		"restarted. Needed once on every host that shall receive containers. With --undo the entry goes\n"
-		"away; while containers have the runtime it points at plain runc instead, and they are listed.\n",
+	.text = "Adds the runtime " DMIG_RUNTIME_NAME
+		" to daemon.json and lets dockerd reload it; no container is\n"
+		"restarted. Needed once on every host that shall receive containers. With --undo the entry "
+		"goes\n"
+		"away; while containers have the runtime it points at plain runc instead, and they are "
+		"listed.\n",
 	.options = options,
 	.flags = DMIG_COMMAND_ROOT,
 	.run = run,

@@ -49,16 +49,22 @@ static void print_row(const json_t *state)
 	cleanup_free char *container = dmig_json_text(state, "container");
 	cleanup_free char *name = dmig_json_text(state, "name");
 	cleanup_free char *side = dmig_json_text(state, "side");
-	cleanup_free char *peer = dmig_json_text(state, json_object_get(state, "side") ? "peer" : "destination");
+	cleanup_free char *peer =
+		dmig_json_text(state, json_object_get(state, "side") ? "peer" : "destination");
 	char what[96], took[DMIG_FORMAT_MAX];
 	double ms = dmig_json_number(state, "elapsed_ms", dmig_json_number(state, "total_ms", -1));
 
 	describe_state(state, what, sizeof(what));
-	printf("%-18s %-20s %-12s %-24s %-18s %s\n", id ? id : "", name && *name ? name : container ? container : "",
-		side && *side ? side : "-", peer ? peer : "", what, ms < 0 ? "-" : dmig_format_time(ms, took));
+	printf("%-18s %-20s %-12s %-24s %-18s %s\n", id ? id : "",
+		name && *name ? name
+		: container   ? container
+			      : "",
+		side && *side ? side : "-", peer ? peer : "", what,
+		ms < 0 ? "-" : dmig_format_time(ms, took));
 }
 
-/* Only in folders, not running and without a report: one that ended before it began, or one that recovery could not end. */
+/* Only in folders, not running and without a report: one that ended before it began, or one that recovery
+ * could not end. */
 static json_t *state_or_trace(const char *id)
 {
 	json_t *state = NULL;
@@ -85,8 +91,10 @@ static int list_all(const struct dmig_cli *cli, struct dmig_error **err)
 		return DMIG_EXIT_OK;
 	}
 	if (r == 0 && !cli->common.quiet && json_array_size(list))
-		printf("%-18s %-20s %-12s %-24s %-18s %s\n", "ID", "CONTAINER", "SIDE", "PEER", "STATE", "TIME");
-	json_array_foreach(list, i, state) {
+		printf("%-18s %-20s %-12s %-24s %-18s %s\n", "ID", "CONTAINER", "SIDE", "PEER", "STATE",
+			"TIME");
+	json_array_foreach(list, i, state)
+	{
 		if (!cli->common.quiet)
 			print_row(state);
 	}

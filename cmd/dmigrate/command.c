@@ -14,8 +14,8 @@ static void print_note(const char *line, void *opaque)
 		fprintf(stderr, "%s\n", line);
 }
 
-int dmig_command_begin(struct dmig_cli *cli, const struct dmig_cli_command *cmd, int argc, char **argv, void *values,
-	char ***ret_args, struct dmig_error **err)
+int dmig_command_begin(struct dmig_cli *cli, const struct dmig_cli_command *cmd, int argc, char **argv,
+	void *values, char ***ret_args, struct dmig_error **err)
 {
 	int r = dmig_cli_parse(cmd, argc, argv, values, &cli->common, ret_args, err);
 	if (r < 0)
@@ -25,7 +25,8 @@ int dmig_command_begin(struct dmig_cli *cli, const struct dmig_cli_command *cmd,
 		return 1;
 	}
 	if ((cmd->flags & DMIG_COMMAND_ROOT) && geteuid() != 0)
-		return dmig_error_set_class(err, DMIG_ERR_USAGE, EPERM, "%s needs root (try sudo)", cmd->name);
+		return dmig_error_set_class(
+			err, DMIG_ERR_USAGE, EPERM, "%s needs root (try sudo)", cmd->name);
 	if (cmd->flags & DMIG_COMMAND_RECOVER)
 		r = dmig_recover(print_note, cli, err);
 	return r;
@@ -59,6 +60,6 @@ int dmig_command_exit_code(const struct dmig_error *e)
 
 json_t *dmig_command_error_json(const struct dmig_error *e, int exit_code)
 {
-	return json_pack("{s:{s:s,s:i,s:s},s:i}", "error", "side", dmig_side_name(e->side), "code", e->code, "message",
-		e->message ? e->message : "", "exit_code", exit_code);
+	return json_pack("{s:{s:s,s:i,s:s},s:i}", "error", "side", dmig_side_name(e->side), "code", e->code,
+		"message", e->message ? e->message : "", "exit_code", exit_code);
 }

@@ -11,7 +11,7 @@
 
 /* Flags of a command. */
 enum {
-	DMIG_COMMAND_ROOT = 1,	  /* needs root */
+	DMIG_COMMAND_ROOT = 1,    /* needs root */
 	DMIG_COMMAND_RECOVER = 2, /* first puts right what a crash left */
 };
 
@@ -20,11 +20,11 @@ struct dmig_cli {
 };
 
 /*
- * What each run() does first: parse, --help, root, recovery. 1: --help was written, there is nothing more to do.
- * *ret_args is lent from argv: the positional arguments, NULL-terminated.
+ * What each run() does first: parse, --help, root, recovery. 1: --help was written, there is nothing more to
+ * do. *ret_args is lent from argv: the positional arguments, NULL-terminated.
  */
-int dmig_command_begin(struct dmig_cli *cli, const struct dmig_cli_command *cmd, int argc, char **argv, void *values,
-	char ***ret_args, struct dmig_error **err);
+int dmig_command_begin(struct dmig_cli *cli, const struct dmig_cli_command *cmd, int argc, char **argv,
+	void *values, char ***ret_args, struct dmig_error **err);
 
 /* Print obj on stdout, one line end behind it, and drop the reference. */
 void dmig_command_print_json(json_t *obj);
@@ -34,7 +34,7 @@ int dmig_command_exit_code(const struct dmig_error *e);
 
 extern const struct dmig_cli_program dmig_program; /* the table, in main.c */
 extern const struct dmig_cli_command dmig_cmd_migrate, dmig_cmd_check, dmig_cmd_status, dmig_cmd_cancel,
-	dmig_cmd_resolve, dmig_cmd_report, dmig_cmd_setup, dmig_cmd_key, dmig_cmd_recover, dmig_cmd_completion,
-	dmig_cmd_version;
+	dmig_cmd_resolve, dmig_cmd_report, dmig_cmd_setup, dmig_cmd_key, dmig_cmd_recover,
+	dmig_cmd_completion, dmig_cmd_version;
 
 #endif

@@ -32,10 +32,11 @@ static int load(const char *text, json_t **ret, struct dmig_error **err)
 	}
 	*ret = json_loads(text, JSON_REJECT_DUPLICATES, &je);
 	if (!*ret)
-		return dmig_error_set_class(err, DMIG_ERR_REFUSED, EINVAL, "not valid JSON (line %d: %s); nothing was changed",
-			je.line, je.text);
+		return dmig_error_set_class(err, DMIG_ERR_REFUSED, EINVAL,
+			"not valid JSON (line %d: %s); nothing was changed", je.line, je.text);
 	if (!json_is_object(*ret))
-		return dmig_error_set_class(err, DMIG_ERR_REFUSED, EINVAL, "not a JSON object; nothing was changed");
+		return dmig_error_set_class(
+			err, DMIG_ERR_REFUSED, EINVAL, "not a JSON object; nothing was changed");
 	return 0;
 }
 
@@ -44,7 +45,8 @@ static int set_entry(json_t *root, const char *name, const char *path, struct dm
 {
 	json_t *runtimes = json_object_get(root, "runtimes");
 	if (runtimes && !json_is_object(runtimes))
-		return dmig_error_set_class(err, DMIG_ERR_REFUSED, EINVAL, "\"runtimes\" is not an object; nothing was changed");
+		return dmig_error_set_class(
+			err, DMIG_ERR_REFUSED, EINVAL, "\"runtimes\" is not an object; nothing was changed");
 	if (!path) {
 		if (json_object_del(runtimes, name) < 0)
 			return 0;
@@ -63,7 +65,8 @@ static int set_entry(json_t *root, const char *name, const char *path, struct dm
 	return changed;
 }
 
-int dmig_daemon_json_edit(const char *old, const char *name, const char *path, char **ret_text, struct dmig_error **err)
+int dmig_daemon_json_edit(
+	const char *old, const char *name, const char *path, char **ret_text, struct dmig_error **err)
 {
 	cleanup_json json_t *root = NULL;
 	*ret_text = NULL;
@@ -92,7 +95,8 @@ int dmig_daemon_json_open(const char *path, struct dmig_daemon_json *ret, struct
 		return dmig_error_set(err, -r, "cannot read %s: %s", ret->path, strerror(-r));
 	/* What follows a NUL would be lost. */
 	if (strlen(ret->old) != len)
-		return dmig_error_set_class(err, DMIG_ERR_REFUSED, EINVAL, "%s is not valid JSON; nothing was changed", ret->path);
+		return dmig_error_set_class(err, DMIG_ERR_REFUSED, EINVAL,
+			"%s is not valid JSON; nothing was changed", ret->path);
 	return 0;
 }
 
@@ -114,7 +118,8 @@ int dmig_daemon_json_write(struct dmig_daemon_json *j, const char *text, struct 
 	bool exists = r == 0 && stat(j->path, &st) == 0;
 	mode_t mode = st.st_mode & 07777;
 	if (r == 0 && exists)
-		r = dmig_write_file_atomic(j->backup, j->old ? j->old : "", strlen(j->old ? j->old : ""), mode, err);
+		r = dmig_write_file_atomic(
+			j->backup, j->old ? j->old : "", strlen(j->old ? j->old : ""), mode, err);
 	if (r == 0)
 		r = dmig_write_file_atomic(j->path, text, strlen(text), mode, err);
 	if (r == 0 && exists && chown(j->path, st.st_uid, st.st_gid) < 0)

@@ -7,15 +7,17 @@
 #include "util/error.h"
 
 /*
- * The one entry of ours in Docker's configuration. Pure text to text: old is the content of daemon.json, "" when there is no
- * file. path: program of the runtime; NULL takes the entry away. Everything else stays as it was. What is not valid JSON, or
- * has not the shape that Docker reads, is refused. *ret_text is NULL when nothing has to change; caller frees.
+ * The one entry of ours in Docker's configuration. Pure text to text: old is the content of daemon.json, ""
+ * when there is no file. path: program of the runtime; NULL takes the entry away. Everything else stays as it
+ * was. What is not valid JSON, or has not the shape that Docker reads, is refused. *ret_text is NULL when
+ * nothing has to change; caller frees.
  */
-int dmig_daemon_json_edit(const char *old, const char *name, const char *path, char **ret_text, struct dmig_error **err);
+int dmig_daemon_json_edit(
+	const char *old, const char *name, const char *path, char **ret_text, struct dmig_error **err);
 
 /*
- * A daemon.json being changed: read, decide, write, and put back if Docker does not like it. Links are followed, so that
- * the file behind one is changed; mode and owner stay.
+ * A daemon.json being changed: read, decide, write, and put back if Docker does not like it. Links are
+ * followed, so that the file behind one is changed; mode and owner stay.
  */
 struct dmig_daemon_json {
 	char *path; /* links resolved */

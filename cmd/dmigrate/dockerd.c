@@ -39,7 +39,8 @@ static bool same_socket(const char *bound, const char *path)
 	return !strcmp(bound, path) || (realpath(bound, a) && realpath(path, b) && !strcmp(a, b));
 }
 
-/* Line: "ADDRESS: REFS PROTOCOL FLAGS TYPE STATE INODE PATH". Returns the inode of a listener at path, else 0. */
+/* Line: "ADDRESS: REFS PROTOCOL FLAGS TYPE STATE INODE PATH". Returns the inode of a listener at path, else
+ * 0. */
 static unsigned long listener_inode(char *line, const char *path)
 {
 	char *field[8] = {NULL}, *rest = NULL;
@@ -91,8 +92,8 @@ pid_t dmig_dockerd_holder(const char *socket_path, pid_t but)
 }
 
 /*
- * The peer is who called listen(). With socket activation that is pid 1, which holds the socket for dockerd; then it is
- * the other holder that serves it. (Without another one dockerd is pid 1 itself, in a container.)
+ * The peer is who called listen(). With socket activation that is pid 1, which holds the socket for dockerd;
+ * then it is the other holder that serves it. (Without another one dockerd is pid 1 itself, in a container.)
  */
 static int find_pid(const char *path, pid_t *ret, struct dmig_error **err)
 {
@@ -106,7 +107,8 @@ static int find_pid(const char *path, pid_t *ret, struct dmig_error **err)
 	pid_t holder = peer.pid == 1 ? dmig_dockerd_holder(path, 1) : 0;
 	*ret = holder ? holder : peer.pid;
 	if (*ret <= 0)
-		return dmig_error_set(err, ESRCH, "%s is served by a process that cannot be seen from here", path);
+		return dmig_error_set(
+			err, ESRCH, "%s is served by a process that cannot be seen from here", path);
 	return 0;
 }
 
@@ -161,7 +163,8 @@ int dmig_dockerd_reload(const struct dmig_dockerd *d, struct dmig_error **err)
 {
 	if (!catches_hangup(d->pid))
 		return dmig_error_set_class(err, DMIG_ERR_REFUSED, EPERM,
-			"process %d serves Docker's socket but is not a dockerd that can reload", (int)d->pid);
+			"process %d serves Docker's socket but is not a dockerd that can reload",
+			(int)d->pid);
 	if (syscall(SYS_pidfd_send_signal, d->pidfd, SIGHUP, NULL, 0) < 0)
 		return dmig_error_set(err, errno, "cannot signal dockerd (process %d): %m", (int)d->pid);
 	return 0;

@@ -18,7 +18,8 @@ struct dmig_dockerd {
 int dmig_dockerd_find(const char *socket_path, struct dmig_dockerd *ret, struct dmig_error **err);
 void dmig_dockerd_clear(struct dmig_dockerd *d);
 
-/* Value of --name on its command line ("--name=x", "--name x"); "" if it stands there without; NULL if it does not. Lent. */
+/* Value of --name on its command line ("--name=x", "--name x"); "" if it stands there without; NULL if it
+ * does not. Lent. */
 const char *dmig_dockerd_option(const struct dmig_dockerd *d, const char *name);
 
 /* SIGHUP, which makes it read its configuration. Refused for a process that would die of it. */

@@ -50,7 +50,8 @@ int dmig_known_report(const char *id, json_t **ret, struct dmig_error **err)
 	if (r < 0)
 		return r;
 	*ret = json_loads(text, 0, &je);
-	return *ret ? 0 : dmig_error_set(err, EBADMSG, "the report of migration %s is damaged: %s", id, je.text);
+	return *ret ? 0
+		    : dmig_error_set(err, EBADMSG, "the report of migration %s is damaged: %s", id, je.text);
 }
 
 int dmig_known_state(const char *id, json_t **ret, struct dmig_error **err)

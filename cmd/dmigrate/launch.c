@@ -149,7 +149,8 @@ static int hand_over(int fd, const struct dmig_options *o, struct dmig_error **e
 	explicit_bzero(json, len);
 	free(json);
 	/* A daemon that is gone has said why on the other pipe. */
-	return r < 0 && r != -EPIPE ? dmig_error_set(err, -r, "cannot talk to dmigrated: %s", strerror(-r)) : 0;
+	return r < 0 && r != -EPIPE ? dmig_error_set(err, -r, "cannot talk to dmigrated: %s", strerror(-r))
+				    : 0;
 }
 
 int dmig_migrate_launch(const struct dmig_options *o, struct dmig_error **err)
@@ -170,8 +171,8 @@ int dmig_migrate_launch(const struct dmig_options *o, struct dmig_error **err)
 		return r;
 	snprintf(request, sizeof(request), "%d", request_rd);
 	snprintf(ready, sizeof(ready), "%d", ready_wr);
-	struct daemon_start d = {{program, "--source", "--request-fd", request, "--ready-fd", ready}, request_rd,
-		ready_wr, log};
+	struct daemon_start d = {{program, "--source", "--request-fd", request, "--ready-fd", ready},
+		request_rd, ready_wr, log};
 	r = program ? start_detached(&d, err) : dmig_error_set(err, ENOMEM, "out of memory");
 	dmig_closep(&request_rd);
 	dmig_closep(&ready_wr);

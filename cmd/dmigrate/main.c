@@ -35,7 +35,8 @@ const struct dmig_cli_program dmig_program = {"dmigrate", commands, listers};
 static void help(FILE *out)
 {
 	fputs("Usage: dmigrate COMMAND [OPTION]... [ARGUMENT]...\n\n"
-	      "Move a running Docker container to another host while its clients stay connected.\n\nCommands:\n",
+	      "Move a running Docker container to another host while its clients stay "
+	      "connected.\n\nCommands:\n",
 		out);
 	for (size_t i = 0; commands[i]; i++)
 		fprintf(out, "  %-12s%s\n", commands[i]->name, commands[i]->summary);
@@ -56,7 +57,8 @@ static int print_error(const struct dmig_cli *cli, const struct dmig_error *e)
 	int code = dmig_command_exit_code(e);
 	char *message = strdup(e->message ? e->message : strerror(e->code));
 	const char *side = e->side == DMIG_SIDE_LOCAL ? "" : dmig_side_name(e->side);
-	fprintf(stderr, "dmigrate: %s%s%s\n", side, *side ? ": " : "", message ? dmig_cli_clean(message) : "out of memory");
+	fprintf(stderr, "dmigrate: %s%s%s\n", side, *side ? ": " : "",
+		message ? dmig_cli_clean(message) : "out of memory");
 	free(message);
 	if (cli->common.json)
 		dmig_command_print_json(dmig_command_error_json(e, code));

@@ -93,7 +93,8 @@ static void tell_unknown(struct dmig_progress *p, const json_t *status)
 	bool unknown = state && !strcmp(state, "unknown");
 	if (unknown && !p->told_unknown)
 		dmig_progress_say(p,
-			"The destination does not answer: nobody knows which side runs. The source stays frozen and keeps "
+			"The destination does not answer: nobody knows which side runs. The source stays "
+			"frozen and keeps "
 			"asking.\nIf you know better: dmigrate resolve %s --source or --destination",
 			id ? id : "ID");
 	p->told_unknown = unknown;

@@ -8,12 +8,12 @@
 #include <stdio.h>
 
 /*
- * What a person sees of the status events: a line for each finished phase and, on a terminal, one live line below them
- * with bytes, rate and time left.
+ * What a person sees of the status events: a line for each finished phase and, on a terminal, one live line
+ * below them with bytes, rate and time left.
  */
 struct dmig_progress {
-	FILE *out;  /* NULL: show nothing */
-	bool live;  /* out is a terminal */
+	FILE *out; /* NULL: show nothing */
+	bool live; /* out is a terminal */
 	int columns;
 	char phase[32];
 	double phase_start_ms;

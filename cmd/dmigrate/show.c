@@ -21,7 +21,8 @@ static bool has_phase(const json_t *report, const char *name)
 {
 	size_t i;
 	json_t *phase;
-	json_array_foreach(json_object_get(report, "phases"), i, phase) {
+	json_array_foreach(json_object_get(report, "phases"), i, phase)
+	{
 		if (has_text(phase, "name", name))
 			return true;
 	}
@@ -52,7 +53,8 @@ static double phase_ms(const json_t *phases, const char *name, const char *side)
 	size_t i;
 	json_t *phase;
 	double sum = -1;
-	json_array_foreach(phases, i, phase) {
+	json_array_foreach(phases, i, phase)
+	{
 		if (has_text(phase, "name", name) && has_text(phase, "side", side))
 			sum = (sum < 0 ? 0 : sum) + dmig_json_number(phase, "ms", 0);
 	}
@@ -77,7 +79,8 @@ static void show_phases(FILE *out, const json_t *report)
 	if (json_array_size(phases) == 0)
 		return;
 	fprintf(out, "\n  %-12s %12s %12s\n", "phase", "source", "destination");
-	json_array_foreach(phases, i, phase) {
+	json_array_foreach(phases, i, phase)
+	{
 		cleanup_free char *name = dmig_json_text(phase, "name");
 		if (!name || named_before(phases, i, name))
 			continue;
@@ -107,15 +110,18 @@ static void show_amounts(FILE *out, const json_t *report)
 		fprintf(out, "  %-12s %s, %s on the wire\n", "memory", dmig_format_bytes(bytes, a),
 			dmig_format_bytes(dmig_json_number(memory, "wire_bytes", 0), b));
 	if ((bytes = dmig_json_number(files, "bytes", -1)) >= 0)
-		fprintf(out, "  %-12s %.0f with %s, %s on the wire\n", "files", dmig_json_number(files, "count", 0),
-			dmig_format_bytes(bytes, a), dmig_format_bytes(dmig_json_number(files, "wire_bytes", 0), b));
+		fprintf(out, "  %-12s %.0f with %s, %s on the wire\n", "files",
+			dmig_json_number(files, "count", 0), dmig_format_bytes(bytes, a),
+			dmig_format_bytes(dmig_json_number(files, "wire_bytes", 0), b));
 	if (json_is_true(json_object_get(image, "reused")))
 		fprintf(out, "  %-12s already there\n", "image");
 	else if (dmig_json_number(image, "layers_sent", -1) >= 0)
-		fprintf(out, "  %-12s %.0f layers with %s sent\n", "image", dmig_json_number(image, "layers_sent", 0),
+		fprintf(out, "  %-12s %.0f layers with %s sent\n", "image",
+			dmig_json_number(image, "layers_sent", 0),
 			dmig_format_bytes(dmig_json_number(image, "bytes", 0), a));
 	if (dmig_json_number(network, "tcp_connections", -1) >= 0)
-		fprintf(out, "  %-12s %.0f TCP connections\n", "network", dmig_json_number(network, "tcp_connections", 0));
+		fprintf(out, "  %-12s %.0f TCP connections\n", "network",
+			dmig_json_number(network, "tcp_connections", 0));
 }
 
 void dmig_show_report(FILE *out, const json_t *report)
@@ -128,7 +134,8 @@ void dmig_show_report(FILE *out, const json_t *report)
 	show_time(out, report, "frozen_ms", "frozen");
 	show_time(out, report, "total_ms", "total");
 	show_amounts(out, report);
-	json_array_foreach(json_object_get(report, "warnings"), i, warning) {
+	json_array_foreach(json_object_get(report, "warnings"), i, warning)
+	{
 		cleanup_free char *text = json_is_string(warning) ? strdup(json_string_value(warning)) : NULL;
 		if (text)
 			fprintf(out, "  warning: %s\n", dmig_cli_clean(text));

@@ -19,7 +19,8 @@ struct address {
 	char *user, *host, *port; /* user and port may be NULL */
 };
 
-/* A leading dash would be an option of ssh. Everything else outside these sets has no place in names of users and hosts. */
+/* A leading dash would be an option of ssh. Everything else outside these sets has no place in names of users
+ * and hosts. */
 static bool is_name(const char *s, const char *extra)
 {
 	if (!s || !*s || *s == '-')
@@ -63,9 +64,11 @@ static int split(char *text, struct address *a, struct dmig_error **err)
 		a->user = rest;
 		rest = at + 1;
 	}
-	if (split_host(rest, a) < 0 || !is_name(a->host, "._-:%") || (a->user && !is_name(a->user, "._-\\")) ||
+	if (split_host(rest, a) < 0 || !is_name(a->host, "._-:%") ||
+		(a->user && !is_name(a->user, "._-\\")) ||
 		(a->port && dmig_cli_number(a->port, 1, 65535, &port, NULL) < 0))
-		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "not an address like ssh://[user@]host[:port]");
+		return dmig_error_set_class(
+			err, DMIG_ERR_USAGE, EINVAL, "not an address like ssh://[user@]host[:port]");
 	return 0;
 }
 
@@ -97,8 +100,8 @@ static int ask_config(struct dmig_ssh *s, struct dmig_error **err)
 {
 	cleanup_free char *config = NULL;
 	char **argv = dmig_words_insert(s->words, DMIG_SSH_TAIL, "-G", NULL);
-	int r = argv ? dmig_run((const char *const *)argv, NULL, CONFIG_TIMEOUT_MS, &config, err) :
-		       dmig_error_set(err, ENOMEM, "out of memory");
+	int r = argv ? dmig_run((const char *const *)argv, NULL, CONFIG_TIMEOUT_MS, &config, err)
+		     : dmig_error_set(err, ENOMEM, "out of memory");
 	dmig_words_free(argv);
 	if (r < 0)
 		return r;
@@ -137,5 +140,6 @@ void dmig_ssh_clear(struct dmig_ssh *s)
 char **dmig_ssh_tunnel(const struct dmig_ssh *s, uint16_t port)
 {
 	cleanup_free char *target = dmig_asprintf("127.0.0.1:%u", port);
-	return target ? dmig_words_insert(s->words, DMIG_SSH_TAIL, "-o", "BatchMode=yes", "-W", target, NULL) : NULL;
+	return target ? dmig_words_insert(s->words, DMIG_SSH_TAIL, "-o", "BatchMode=yes", "-W", target, NULL)
+		      : NULL;
 }

@@ -10,10 +10,11 @@
 
 /* A host as ssh reaches it. $DMIGRATE_SSH (words split at blanks) replaces the command "ssh". */
 struct dmig_ssh {
-	char **words;	/* the ssh command, options, "--", host; what to do there is to follow. NULL-terminated */
-	char *target;	/* as given, for messages */
+	char **words; /* the ssh command, options, "--", host; what to do there is to follow. NULL-terminated
+		       */
+	char *target; /* as given, for messages */
 	char *hostname; /* what ssh makes of it: aliases resolved */
-	bool root;	/* the user there is root */
+	bool root;      /* the user there is root */
 };
 
 /* Further options stand before these last words. */
@@ -24,8 +25,8 @@ int dmig_ssh_open(const char *text, struct dmig_ssh *ret, struct dmig_error **er
 void dmig_ssh_clear(struct dmig_ssh *s);
 
 /*
- * Start dmigrated there with the key of this migration and learn its port. ssh has the terminal, so that it can ask for
- * a password or show a host key; without an answer within timeout_ms it is ended.
+ * Start dmigrated there with the key of this migration and learn its port. ssh has the terminal, so that it
+ * can ask for a password or show a host key; without an answer within timeout_ms it is ended.
  */
 int dmig_ssh_bootstrap(const struct dmig_ssh *s, const char *id, const char *key, struct dmig_cli_ports ports,
 	int timeout_ms, uint16_t *ret_port, struct dmig_error **err);

@@ -124,13 +124,14 @@ static int explain_end(const struct dmig_ssh *s, int status, struct dmig_error *
 	if (code == EXIT_NOT_FOUND)
 		return dmig_error_set(err, ENOENT, "dmigrated is not installed there (not found in PATH)");
 	if (!s->root && code == 1)
-		return dmig_error_set(err, EPERM, "cannot start dmigrated as root there: use root@ or allow sudo without a "
-						  "password");
+		return dmig_error_set(err, EPERM,
+			"cannot start dmigrated as root there: use root@ or allow sudo without a "
+			"password");
 	return dmig_error_set(err, EREMOTEIO, "dmigrated did not start there (exit code %d)", code);
 }
 
-static int talk(const struct dmig_ssh *s, struct session *se, const char *key, int timeout_ms, uint16_t *ret_port,
-	struct dmig_error **err)
+static int talk(const struct dmig_ssh *s, struct session *se, const char *key, int timeout_ms,
+	uint16_t *ret_port, struct dmig_error **err)
 {
 	int64_t deadline = dmig_now_ms() + timeout_ms;
 	cleanup_free char *buf = malloc(MAX_ANSWER);
@@ -142,7 +143,8 @@ static int talk(const struct dmig_ssh *s, struct session *se, const char *key, i
 	dmig_closep(&se->in);
 	int r = read_answer(se->out, deadline, buf, MAX_ANSWER);
 	if (r == -ETIMEDOUT)
-		return dmig_error_set(err, ETIMEDOUT, "no answer from dmigrated there within %d s", timeout_ms / 1000);
+		return dmig_error_set(
+			err, ETIMEDOUT, "no answer from dmigrated there within %d s", timeout_ms / 1000);
 	if (r < 0)
 		return dmig_error_set(err, -r, "cannot read the answer of dmigrated there: %s", strerror(-r));
 	if (r > 0)

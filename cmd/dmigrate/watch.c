@@ -49,7 +49,9 @@ static int receive(int fd, int timeout_ms, json_t **ret, struct dmig_error **err
 	if (r < 0 || !text)
 		return r < 0 ? r : 0;
 	*ret = json_loads(text, 0, NULL);
-	return json_is_object(*ret) ? 1 : dmig_error_set(err, EPROTO, "dmigrated sent something that is not an event");
+	return json_is_object(*ret)
+		       ? 1
+		       : dmig_error_set(err, EPROTO, "dmigrated sent something that is not an event");
 }
 
 int dmig_watch_request(const char *id, const char *request, json_t **ret, struct dmig_error **err)
@@ -167,7 +169,8 @@ static int stored_report(const char *id, json_t **ret_report, struct dmig_error 
 	if (r < 0)
 		return r;
 	*ret_report = json_loads(text, 0, NULL);
-	return *ret_report ? DMIG_WATCH_REPORT : dmig_error_set(err, EPROTO, "the report of %s is not JSON", id);
+	return *ret_report ? DMIG_WATCH_REPORT
+			   : dmig_error_set(err, EPROTO, "the report of %s is not JSON", id);
 }
 
 static bool went_well(const json_t *report)

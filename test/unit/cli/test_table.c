@@ -63,8 +63,12 @@ static void every_kind(void **state)
 	struct dmig_error *err = NULL;
 	struct values v;
 	(void)state;
-	assert_ok(parse(&v, W(S("wall"), S("--flag"), S("--text"), S("a"), S("--text=b"), S("--colour=green"), S("--limit"), S("2s"),
-			  S("--ports"), S("5-6"), S("--call"), S("1"), S("--call"), S("2"), S("--json")), &err), err);
+	assert_ok(parse(&v,
+			  W(S("wall"), S("--flag"), S("--text"), S("a"), S("--text=b"), S("--colour=green"),
+				  S("--limit"), S("2s"), S("--ports"), S("5-6"), S("--call"), S("1"),
+				  S("--call"), S("2"), S("--json")),
+			  &err),
+		err);
 	assert_true(v.flag);
 	assert_string_equal(v.text, "b");
 	assert_int_equal(v.colour, GREEN);

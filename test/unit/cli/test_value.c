@@ -11,9 +11,10 @@ static void durations(void **state)
 	static const struct {
 		const char *text;
 		int ms;
-	} good[] = {{"0", 0}, {"7", 7000}, {"1500ms", 1500}, {"30s", 30000}, {"5m", 300000}, {"5min", 300000}, {"1h", 3600000},
-		{"2147483647ms", INT_MAX}};
-	static const char *const bad[] = {"", "s", "-1s", "+1s", " 1s", "1 s", "1.5s", "1d", "3x", "2147484s", "99999999999999999999s"};
+	} good[] = {{"0", 0}, {"7", 7000}, {"1500ms", 1500}, {"30s", 30000}, {"5m", 300000}, {"5min", 300000},
+		{"1h", 3600000}, {"2147483647ms", INT_MAX}};
+	static const char *const bad[] = {
+		"", "s", "-1s", "+1s", " 1s", "1 s", "1.5s", "1d", "3x", "2147484s", "99999999999999999999s"};
 	struct dmig_error *err = NULL;
 	int ms;
 	(void)state;
@@ -27,7 +28,8 @@ static void durations(void **state)
 
 static void ports(void **state)
 {
-	static const char *const bad[] = {"", "0", "65536", "1-", "-1", "5-4", "1-65536", "1-2-3", "a", "1 - 2", "99999999999"};
+	static const char *const bad[] = {
+		"", "0", "65536", "1-", "-1", "5-4", "1-65536", "1-2-3", "a", "1 - 2", "99999999999"};
 	struct dmig_error *err = NULL;
 	struct dmig_cli_ports p;
 	(void)state;

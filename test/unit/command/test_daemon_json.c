@@ -21,7 +21,8 @@ static void edits(const char *old, const char *path, const char *new)
 		assert_string_equal(text, new);
 }
 
-static const char alone[] = "{\n    \"runtimes\": {\n        \"dmigrate\": {\n            \"path\": \"" PATH "\"\n        }\n    }\n}\n";
+static const char alone[] = "{\n    \"runtimes\": {\n        \"dmigrate\": {\n            \"path\": \"" PATH
+			    "\"\n        }\n    }\n}\n";
 
 static void adds_to_nothing(void **state)
 {
@@ -34,11 +35,15 @@ static void adds_to_nothing(void **state)
 static void keeps_everything_else(void **state)
 {
 	(void)state;
-	edits("{\"z\": 1, \"runtimes\": {\"crun\": {\"path\": \"/usr/bin/crun\", \"runtimeArgs\": [\"-v\"]}}, \"a\": [9007199254740993, 1.5, null, true]}",
+	edits("{\"z\": 1, \"runtimes\": {\"crun\": {\"path\": \"/usr/bin/crun\", \"runtimeArgs\": "
+	      "[\"-v\"]}}, \"a\": [9007199254740993, 1.5, null, true]}",
 		"/r",
-		"{\n    \"z\": 1,\n    \"runtimes\": {\n        \"crun\": {\n            \"path\": \"/usr/bin/crun\",\n"
-		"            \"runtimeArgs\": [\n                \"-v\"\n            ]\n        },\n        \"dmigrate\": {\n"
-		"            \"path\": \"/r\"\n        }\n    },\n    \"a\": [\n        9007199254740993,\n        1.5,\n        null,\n"
+		"{\n    \"z\": 1,\n    \"runtimes\": {\n        \"crun\": {\n            \"path\": "
+		"\"/usr/bin/crun\",\n"
+		"            \"runtimeArgs\": [\n                \"-v\"\n            ]\n        },\n        "
+		"\"dmigrate\": {\n"
+		"            \"path\": \"/r\"\n        }\n    },\n    \"a\": [\n        9007199254740993,\n  "
+		"      1.5,\n        null,\n"
 		"        true\n    ]\n}\n");
 }
 
@@ -56,12 +61,14 @@ static void removes(void **state)
 	edits("{\"debug\": true}", NULL, NULL);
 	edits("", NULL, NULL);
 	edits("{\"runtimes\": {\"a\": {\"path\": \"/a\"}, \"dmigrate\": {\"path\": \"/d\"}}}", NULL,
-		"{\n    \"runtimes\": {\n        \"a\": {\n            \"path\": \"/a\"\n        }\n    }\n}\n");
+		"{\n    \"runtimes\": {\n        \"a\": {\n            \"path\": \"/a\"\n        }\n    "
+		"}\n}\n");
 }
 
 static void refuses_what_is_not_valid(void **state)
 {
-	static const char *const bad[] = {"{", "[]", "{\"a\": 1,}", "{\"a\": 1, \"a\": 2}", "{\"runtimes\": []}", "{} x", "// c\n{}"};
+	static const char *const bad[] = {
+		"{", "[]", "{\"a\": 1,}", "{\"a\": 1, \"a\": 2}", "{\"runtimes\": []}", "{} x", "// c\n{}"};
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct dmig_error *err = NULL;
@@ -86,7 +93,8 @@ static void file_keeps_mode_link_and_backup(void **state)
 	struct dmig_daemon_json j;
 	struct stat st;
 	char *dir = test_mkdir();
-	cleanup_free char *real = dmig_asprintf("%s/real.json", dir), *name = dmig_asprintf("%s/daemon.json", dir);
+	cleanup_free char *real = dmig_asprintf("%s/real.json", dir),
+			  *name = dmig_asprintf("%s/daemon.json", dir);
 	(void)state;
 	assert_ok(dmig_write_file_atomic(real, "{}\n", 3, 0640, &err), err);
 	assert_int_equal(symlink("real.json", name), 0);

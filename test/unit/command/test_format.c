@@ -8,8 +8,8 @@ static void bytes(void **state)
 	static const struct {
 		double bytes;
 		const char *text;
-	} rows[] = {{0, "0 B"}, {999, "999 B"}, {1000, "1.0 kB"}, {999949, "999.9 kB"}, {999950, "1.0 MB"}, {1.5e9, "1.5 GB"},
-		{3e15, "3000.0 TB"}};
+	} rows[] = {{0, "0 B"}, {999, "999 B"}, {1000, "1.0 kB"}, {999949, "999.9 kB"}, {999950, "1.0 MB"},
+		{1.5e9, "1.5 GB"}, {3e15, "3000.0 TB"}};
 	char buf[DMIG_FORMAT_MAX];
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -21,8 +21,8 @@ static void times(void **state)
 	static const struct {
 		double ms;
 		const char *text;
-	} rows[] = {{0, "0.0 ms"}, {0.44, "0.4 ms"}, {9.96, "10 ms"}, {84.2, "84 ms"}, {999.6, "1.0 s"}, {3200, "3.2 s"},
-		{59960, "1 min 0 s"}, {125400, "2 min 5 s"}};
+	} rows[] = {{0, "0.0 ms"}, {0.44, "0.4 ms"}, {9.96, "10 ms"}, {84.2, "84 ms"}, {999.6, "1.0 s"},
+		{3200, "3.2 s"}, {59960, "1 min 0 s"}, {125400, "2 min 5 s"}};
 	char buf[DMIG_FORMAT_MAX];
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

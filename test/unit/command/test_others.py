@@ -111,7 +111,7 @@ def test_errors_as_json(stage):
 def test_usage(stage):
     assert "Usage: dmigrate COMMAND" in stage.run("--help").stdout
     assert "Usage: dmigrate COMMAND" in stage.run(code=2).stderr
-    assert "not a command" in stage.run("mirgate", code=2).stderr
+    assert "not a command" in stage.run("movee", code=2).stderr
     assert stage.run("help", "migrate").stdout == stage.run("migrate", "--help").stdout
     assert stage.run("--version").stdout == stage.run("version").stdout
 
