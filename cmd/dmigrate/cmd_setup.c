@@ -15,7 +15,7 @@
 
 /* Docker answers within some 50 ms of the signal; a busy one may take seconds. It tells no one when it is
  * done. */
-#define RELOAD_TIMEOUT_MS 15000
+#define RELOAD_TIMEOUT_MS 10000
 #define RELOAD_POLL_US 50000
 /* The entry of --undo while containers still name our runtime; Docker finds it in its PATH, as its own. */
 #define PLAIN_RUNTIME "runc"
@@ -66,7 +66,7 @@ static int find_docker(struct setup *s, struct dmig_error **err)
 	if (r == 0)
 		return dmig_dockerd_find(dmig_docker_socket(s->docker), &s->dockerd, err);
 	/* Not running is fine: it reads the file when it starts. */
-	if (r == -ENOENT || r == -ECONNREFUSED)
+	if (r == -ECONNREFUSED)
 		return 0;
 	if (err && !*err)
 		*err = steal_ptr(&e);
