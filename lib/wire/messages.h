@@ -146,7 +146,7 @@ struct dmig_wire_entry {
 	uint16_t flags; /* DMIG_ENTRY_OPAQUE, ... */
 	uint32_t mode;  /* 07777 */
 	uint32_t uid, gid;
-	uint64_t rdev; /* CHAR and BLOCK, else 0 */
+	uint64_t rdev; /* CHAR and BLOCK: major << 32 | minor, else 0 */
 	uint64_t size; /* FILE, else 0 */
 	struct dmig_wire_time mtime, atime;
 	const char
