@@ -16,6 +16,8 @@
 #define LAUNCH_MS 30000
 /* One stage of a restore; reading memory back is the longest. */
 #define STAGE_MS 600000
+/* The kernel's work queue needs well below a millisecond, a loaded host some. */
+#define LINK_READY_MS 200
 /* From CRIU's last answer to the end of runc restore. */
 #define RESTORED_MS 30000
 
@@ -122,6 +124,25 @@ int dest__restore(struct dest *d, struct dmig_error **err)
 }
 
 /*
+ * Before the first task runs: what it sends while its link is not active yet would be lost, and a restored TCP socket has
+ * no round trip time, so that it would wait a whole second before it sends again. Committed already: a failure here is
+ * told, but the tasks run all the same; the end of dest__finish tries again.
+ */
+static void join_network(struct dest *d)
+{
+	cleanup_error struct dmig_error *error = NULL;
+	int64_t start = dmig_now_us();
+	int r = d->links ? dmig_links_up(d->links, &error) : 0;
+	if (r == 0 && d->announcer)
+		r = dmig_announcer_wait_ready(d->announcer, LINK_READY_MS, &error);
+	if (r == 0 && d->announcer)
+		r = dmig_announcer_send(d->announcer, &error);
+	if (r < 0)
+		log_error("network: %s", error->message);
+	dmig_timeline_step(d->w->timeline, "network up and announced", start, 0);
+}
+
+/*
  * The commit on this side. The restore helper is told not to kill any more (a CRIU that is never answered still ends
  * without running anything); then the journal decides: if the source was told meanwhile that nothing ran, nothing will;
  * then CRIU may let the tasks go.
@@ -141,13 +162,9 @@ int dest__go(struct dest *d, struct dmig_error **err)
 		return r;
 	dmig_worker_committed(d->w);
 	dmig_timeline_step(d->w->timeline, "journal the commit", start, 0);
+	join_network(d);
 	start = dmig_now_us();
 	r = dmig_notify_answer(d->notify, 0, 0, err);
-	if (r == 0 && d->links)
-		r = dmig_links_up(d->links, err);
-	if (r == 0 && d->announcer)
-		r = dmig_announcer_send(d->announcer, err);
-	dmig_timeline_step(d->w->timeline, "network up and announced", start, 0);
 	if (r == 0)
 		r = serve_until(d, DMIG_CRIU_POST_RESUME, STAGE_MS, err);
 	if (r < 0)

@@ -6,6 +6,7 @@
 #include <netinet/icmp6.h>
 #include <netinet/if_ether.h>
 #include <netinet/ip6.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 #include "netns/netlink.h"
 #include "netns/netns.h"
 #include "util/cleanup.h"
+#include "util/io.h"
 
 /* Addresses of one container; more are not announced. */
 #define MAX_FRAMES 128
@@ -26,7 +28,9 @@ struct packet {
 };
 
 struct dmig_announcer {
-	int sock; /* AF_PACKET inside the container's namespace */
+	int sock;    /* AF_PACKET inside the container's namespace */
+	int query;   /* rtnetlink there */
+	int changes; /* rtnetlink there, told of every change of a link */
 	struct packet packets[MAX_FRAMES];
 	size_t n;
 	struct netns_link links[64];
@@ -138,21 +142,51 @@ int dmig_announcer_new(int ns_fd, struct dmig_announcer **ret, struct dmig_error
 	struct dmig_announcer *a = calloc(1, sizeof(*a));
 	if (!a)
 		return dmig_error_set(err, ENOMEM, "out of memory");
-	cleanup_fd int sock = netns__socket(ns_fd, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	struct sockaddr_nl links = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+	a->query = netns__socket(ns_fd, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	a->changes = netns__socket(ns_fd, AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE);
 	a->sock = netns__socket(ns_fd, AF_PACKET, SOCK_DGRAM, 0); /* protocol 0: sends only */
-	int r = sock < 0 ? sock : a->sock < 0 ? a->sock : 0;
+	int r = a->query < 0 ? a->query : a->changes < 0 ? a->changes : a->sock < 0 ? a->sock : 0;
+	if (r == 0 && bind(a->changes, (struct sockaddr *)&links, sizeof(links)) < 0)
+		r = -errno;
 	if (r < 0)
 		dmig_error_set(err, -r, "cannot open sockets in the container's network: %s", strerror(-r));
 	if (r == 0)
-		r = netns__each_link(sock, note_link, a, err);
+		r = netns__each_link(a->query, note_link, a, err);
 	if (r == 0)
-		r = netns__each_address(sock, note_address, a, err);
+		r = netns__each_address(a->query, note_address, a, err);
 	if (r < 0) {
 		dmig_announcer_free(a);
 		return r;
 	}
 	*ret = a;
 	return 0;
+}
+
+static bool all_running(struct dmig_announcer *a)
+{
+	for (size_t i = 0; i < a->n_links; i++) {
+		struct netns_link now;
+		if (netns__get_link(a->query, a->links[i].index, &now, NULL) == 0 && now.is_up && !now.is_running)
+			return false;
+	}
+	return true;
+}
+
+int dmig_announcer_wait_ready(struct dmig_announcer *a, int timeout_ms, struct dmig_error **err)
+{
+	char buf[8192];
+	int64_t deadline = dmig_now_ms() + timeout_ms;
+	while (!all_running(a)) {
+		int64_t left = deadline - dmig_now_ms();
+		int r = left > 0 ? dmig_poll_one(a->changes, POLLIN, (int)left) : 0;
+		if (r <= 0)
+			return dmig_error_set(err, r ? -r : ETIMEDOUT, "the container's network does not come up");
+		while (recv(a->changes, buf, sizeof(buf), 0) > 0)
+			;
+	}
+	/* What the restored sockets asked for while the link was down waits a second for its next try: start anew. */
+	return netns__forget_unresolved(a->query, err);
 }
 
 int dmig_announcer_send(struct dmig_announcer *a, struct dmig_error **err)
@@ -173,5 +207,9 @@ void dmig_announcer_free(struct dmig_announcer *a)
 		return;
 	if (a->sock >= 0)
 		close(a->sock);
+	if (a->query >= 0)
+		close(a->query);
+	if (a->changes >= 0)
+		close(a->changes);
 	free(a);
 }

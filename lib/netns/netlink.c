@@ -2,6 +2,7 @@
 #include "netns/netlink.h"
 
 #include <errno.h>
+#include <linux/neighbour.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <pthread.h>
@@ -49,7 +50,9 @@ struct request {
 	union {
 		struct ifinfomsg link;
 		struct ifaddrmsg address;
+		struct ndmsg neighbour;
 	};
+	uint8_t attributes[32]; /* of a neighbour: NDA_DST */
 };
 
 static int send_request(int sock, struct request *q, size_t body)
@@ -78,7 +81,7 @@ static int receive(int sock, message_fn *fn, void *opaque)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -EPIPE;
-		int left = (int)n;
+		unsigned left = (unsigned)n;
 		for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
 			if (h->nlmsg_type == NLMSG_DONE)
 				return result;
@@ -132,6 +135,7 @@ int netns__parse_link(const struct nlmsghdr *h, size_t len, struct netns_link *r
 		return -EPROTO;
 	*ret = (struct netns_link){.index = info->ifi_index,
 		.is_up = info->ifi_flags & IFF_UP,
+		.is_running = info->ifi_flags & IFF_RUNNING,
 		.is_loopback = info->ifi_type == ARPHRD_LOOPBACK};
 	int left = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*info)));
 	for (const struct rtattr *a = IFLA_RTA(info); RTA_OK(a, left); a = RTA_NEXT(a, left))
@@ -236,4 +240,54 @@ int netns__set_up(int sock, int index, bool up, struct dmig_error **err)
 	if (r < 0)
 		return dmig_error_set(err, -r, "cannot set network link %d %s: %s", index, up ? "up" : "down", strerror(-r));
 	return 0;
+}
+
+/* Entries that one container has while it is being restored: its peers on the local network. */
+#define MAX_UNRESOLVED 256
+
+struct unresolved {
+	struct request list[MAX_UNRESOLVED];
+	size_t len[MAX_UNRESOLVED];
+	size_t n;
+};
+
+static int note_unresolved(const struct nlmsghdr *h, size_t len, void *opaque)
+{
+	struct unresolved *u = opaque;
+	const struct ndmsg *nd = NLMSG_DATA(h);
+	if (h->nlmsg_type != RTM_NEWNEIGH || len < NLMSG_LENGTH(sizeof(*nd)) || u->n == MAX_UNRESOLVED ||
+		!(nd->ndm_state & (NUD_INCOMPLETE | NUD_FAILED | NUD_PROBE)))
+		return 0;
+	unsigned left = (unsigned)(len - NLMSG_LENGTH(sizeof(*nd)));
+	const struct rtattr *a = (const struct rtattr *)(const void *)((const char *)nd + NLMSG_ALIGN(sizeof(*nd)));
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		struct request *q = &u->list[u->n];
+		if (a->rta_type != NDA_DST || a->rta_len > sizeof(q->attributes))
+			continue;
+		*q = (struct request){.h = {.nlmsg_type = RTM_DELNEIGH, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+			.neighbour = *nd};
+		memcpy((char *)&q->neighbour + NLMSG_ALIGN(sizeof(*nd)), a, a->rta_len);
+		u->len[u->n++] = NLMSG_ALIGN(sizeof(*nd)) + a->rta_len;
+		break;
+	}
+	return 0;
+}
+
+int netns__forget_unresolved(int sock, struct dmig_error **err)
+{
+	struct request q = {.h = {.nlmsg_type = RTM_GETNEIGH, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
+	cleanup_free struct unresolved *u = calloc(1, sizeof(*u));
+	if (!u)
+		return dmig_error_set(err, ENOMEM, "out of memory");
+	int r = send_request(sock, &q, sizeof(q.neighbour));
+	if (r == 0)
+		r = receive(sock, note_unresolved, u);
+	for (size_t i = 0; r == 0 && i < u->n; i++) {
+		r = send_request(sock, &u->list[i], u->len[i]);
+		if (r == 0)
+			r = receive(sock, NULL, NULL);
+		if (r == -ENOENT)
+			r = 0; /* it went by itself */
+	}
+	return r < 0 ? dmig_error_set(err, -r, "cannot forget unresolved neighbours: %s", strerror(-r)) : 0;
 }

@@ -18,6 +18,7 @@ int netns__socket(int ns_fd, int domain, int type, int protocol);
 struct netns_link {
 	int index, peer_index; /* peer_index: IFLA_LINK, 0 if there is none */
 	bool is_veth, is_loopback, is_up;
+	bool is_running; /* has a carrier and sends: the kernel gets there some time after is_up */
 	char name[16];
 	uint8_t mac[6];
 	bool has_mac;
@@ -35,6 +36,9 @@ struct netns_address {
 };
 typedef int netns_address_fn(const struct netns_address *address, void *opaque);
 int netns__each_address(int sock, netns_address_fn *fn, void *opaque, struct dmig_error **err);
+
+/* Forget neighbours whose address is asked for or was not found: the next packet to them asks anew. */
+int netns__forget_unresolved(int sock, struct dmig_error **err);
 
 /* The parsers behind them, on one message; 1 = filled, 0 = not of this kind, -EPROTO. */
 int netns__parse_link(const struct nlmsghdr *h, size_t len, struct netns_link *ret);

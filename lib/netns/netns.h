@@ -30,6 +30,11 @@ void dmig_links_free(struct dmig_links *l);
 /* Announcer: sockets are opened beforehand inside the namespace (setns in a helper thread), so sending costs microseconds. */
 struct dmig_announcer;
 int dmig_announcer_new(int ns_fd, struct dmig_announcer **ret, struct dmig_error **err);
+/*
+ * Wait until the container's own ends of its links send: after the host's ends went up the kernel activates them from a
+ * work queue, and what the container sends before that is lost (its TCP then waits a second). -ETIMEDOUT.
+ */
+int dmig_announcer_wait_ready(struct dmig_announcer *a, int timeout_ms, struct dmig_error **err);
 int dmig_announcer_send(struct dmig_announcer *a, struct dmig_error **err);
 void dmig_announcer_free(struct dmig_announcer *a);
 

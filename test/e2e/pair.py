@@ -103,16 +103,16 @@ class Pair:
 
     def inspect(self, host, name):
         """docker inspect as a dict."""
-        return json.loads(self.bed.host(host).docker("inspect", name))[0]
+        return json.loads(self.bed.host(host).docker("container", "inspect", name))[0]
 
     def is_running(self, host, name):
         """Whether the container runs there."""
-        result = self.bed.host(host).run(["docker", "inspect", "-f", "{{.State.Running}}", name], check=False)
+        result = self.bed.host(host).run(["docker", "container", "inspect", "-f", "{{.State.Running}}", name], check=False)
         return result.returncode == 0 and result.stdout.strip() == "true"
 
     def exists(self, host, name):
         """Whether Docker knows the name there."""
-        return self.bed.host(host).run(["docker", "inspect", name], check=False).returncode == 0
+        return self.bed.host(host).run(["docker", "container", "inspect", name], check=False).returncode == 0
 
     def remains(self, host):
         """What Dmigrate left on a host where nothing of it should be: empty when clean."""
