@@ -1,76 +1,110 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <ctype.h>
 #include <errno.h>
+#include <linux/netfilter_bridge.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "netns/netlink.h"
 #include "netns/netns.h"
+#include "netns/nft.h"
 #include "util/cleanup.h"
 #include "util/io.h"
-#include "util/spawn.h"
 
-/* nft answers within milliseconds; a host with ten thousands of rules takes longer. */
-#define NFT_MS 10000
+/* NFT_TABLE_MAXNAMELEN is 256; our ids are short. */
+#define MAX_ID 64
 
-/* These become part of nft's language. */
-static bool is_word(const char *s)
+static char *table_name(const char *id)
 {
-	for (; *s; s++)
-		if (!isalnum((unsigned char)*s) && *s != '_')
-			return false;
-	return true;
+	size_t n = strlen(id);
+	for (const char *p = id; *p; p++)
+		if (!isalnum((unsigned char)*p) && *p != '_')
+			return NULL;
+	return n && n <= MAX_ID ? dmig_asprintf("dmigrate_%s", id) : NULL;
 }
 
-static bool is_mac(const char *s)
+static int parse_mac(const char *text, uint8_t mac[6])
 {
-	if (strlen(s) != 17)
-		return false;
-	for (int i = 0; i < 17; i++)
-		if (i % 3 == 2 ? s[i] != ':' : !isxdigit((unsigned char)s[i]))
-			return false;
-	return true;
+	char more;
+	if (strlen(text) != 17 || sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &mac[0], &mac[1],
+					  &mac[2], &mac[3], &mac[4], &mac[5], &more) != 6)
+		return -EINVAL;
+	return 0;
 }
 
-static int nft(const char *commands, struct dmig_error **err)
+static int let_port_pass(const struct netns_link *link, void *opaque)
 {
-	const char *argv[] = {"nft", commands, NULL};
-	return dmig_run(argv, NULL, NFT_MS, NULL, err);
+	struct netns_match m = {.kind = NETNS_IN_LINK, .link = (uint32_t)link->index};
+	if (link->is_bridge_port)
+		netns__nft_rule(opaque, "new", &m, 1, NETNS_RETURN, NULL);
+	return 0;
 }
 
-static char *join(const char *const *macs, size_t n)
+/*
+ * On a joined layer 2 the same MAC is at work at the source and comes in here through a port that exists
+ * already; only the ports that appear from now on are the container's. Frames of other addresses see one
+ * comparison for each MAC.
+ */
+static int add_rules(struct netns_nft *b, const char *const *macs, size_t n_macs, struct dmig_error **err)
 {
-	char *text = strdup("");
-	for (size_t i = 0; text && i < n; i++) {
-		char *longer = dmig_asprintf("%s%s%s", text, i ? ", " : "", macs[i]);
-		free(text);
-		text = longer;
+	cleanup_fd int sock = netns__socket(-1, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	if (sock < 0)
+		return dmig_error_set(err, -sock, "no netlink socket: %s", strerror(-sock));
+	netns__nft_chain(b, "new");
+	int r = netns__each_link(sock, let_port_pass, b, err);
+	if (r < 0)
+		return r;
+	netns__nft_rule(b, "new", NULL, 0, NETNS_DROP, NULL);
+	/* Hooked before the bridge learns addresses: it must not learn the MAC here while the source has it.
+	 */
+	netns__nft_hook(b, "hold", NF_BR_PRE_ROUTING, NETNS_PRIORITY_FIRST);
+	for (size_t i = 0; i < n_macs; i++) {
+		struct netns_match m = {.kind = NETNS_SOURCE_MAC};
+		if (parse_mac(macs[i], m.mac) < 0)
+			return dmig_error_set(err, EINVAL, "not a MAC address: %s", macs[i]);
+		netns__nft_rule(b, "hold", &m, 1, NETNS_JUMP, "new");
 	}
-	return text;
+	return 0;
 }
 
-/* Hooked before the bridge learns addresses: the switch ports must not learn the MAC here while the source has it. */
+static int commit(struct netns_nft *b, struct dmig_error **err)
+{
+	cleanup_fd int sock = netns__nft_socket();
+	if (sock < 0)
+		netns__nft_cancel(b);
+	int r = sock < 0 ? sock : netns__nft_commit(b, sock);
+	if (r == -EOPNOTSUPP || r == -EAFNOSUPPORT || r == -EPROTONOSUPPORT)
+		return dmig_error_set_class(err, DMIG_ERR_REFUSED, -r,
+			"the kernel has no nftables for bridges, which hold the container's address back");
+	return r < 0 ? dmig_error_set(err, -r, "nftables: %s", strerror(-r)) : 0;
+}
+
 int dmig_gate_close(const char *id, const char *const *macs, size_t n_macs, struct dmig_error **err)
 {
-	for (size_t i = 0; i < n_macs; i++)
-		if (!is_mac(macs[i]))
-			return dmig_error_set(err, EINVAL, "not a MAC address: %s", macs[i]);
-	if (!is_word(id) || n_macs == 0)
+	struct netns_nft b;
+	cleanup_free char *table = table_name(id);
+	if (!table || n_macs == 0)
 		return dmig_error_set(err, EINVAL, "no name or address for the gate");
-	cleanup_free char *list = join(macs, n_macs);
-	cleanup_free char *text = !list ? NULL : dmig_asprintf(
-		"add table bridge dmigrate_%1$s; "
-		"add chain bridge dmigrate_%1$s hold { type filter hook prerouting priority -300; }; "
-		"add rule bridge dmigrate_%1$s hold ether saddr { %2$s } drop", id, list);
-	if (!text)
-		return dmig_error_set(err, ENOMEM, "out of memory");
-	return nft(text, err) < 0 ? dmig_error_wrap(err, "cannot hold the container's address back") : 0;
+	netns__nft_begin(&b);
+	netns__nft_new_table(&b, table);
+	int r = add_rules(&b, macs, n_macs, err);
+	if (r < 0) {
+		netns__nft_cancel(&b);
+		return r;
+	}
+	r = commit(&b, err);
+	return r < 0 ? dmig_error_wrap(err, "cannot hold the container's address back") : 0;
 }
 
 int dmig_gate_open(const char *id, struct dmig_error **err)
 {
-	if (!is_word(id))
+	struct netns_nft b;
+	cleanup_free char *table = table_name(id);
+	if (!table)
 		return dmig_error_set(err, EINVAL, "no name for the gate");
-	/* Adding first makes the deletion of a missing table fine. */
-	cleanup_free char *text = dmig_asprintf("add table bridge dmigrate_%1$s; delete table bridge dmigrate_%1$s", id);
-	return text ? nft(text, err) : dmig_error_set(err, ENOMEM, "out of memory");
+	netns__nft_begin(&b);
+	netns__nft_delete_table(&b, table);
+	return commit(&b, err);
 }

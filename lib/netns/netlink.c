@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/neighbour.h>
+#include <linux/net_namespace.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <pthread.h>
@@ -51,6 +52,11 @@ struct request {
 		struct ifinfomsg link;
 		struct ifaddrmsg address;
 		struct ndmsg neighbour;
+		struct {
+			struct rtgenmsg gen;
+			struct rtattr attr __attribute__((aligned(RTA_ALIGNTO)));
+			int fd;
+		} nsid;
 	};
 	uint8_t attributes[32]; /* of a neighbour: NDA_DST */
 };
@@ -97,15 +103,36 @@ static int receive(int sock, message_fn *fn, void *opaque)
 	}
 }
 
+/* Strings of the kernel end with a NUL inside their length, but need not. */
+static void copy_string(char *to, size_t size, const struct rtattr *a)
+{
+	size_t len = RTA_PAYLOAD(a);
+	if (len >= size)
+		len = size - 1;
+	memcpy(to, RTA_DATA(a), len);
+	to[len] = '\0';
+}
+
+static void link_info(const struct rtattr *a, int left, struct netns_link *ret)
+{
+	char slave[16] = "";
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+		if (a->rta_type == IFLA_INFO_KIND)
+			copy_string(ret->kind, sizeof(ret->kind), a);
+		else if (a->rta_type == IFLA_INFO_SLAVE_KIND)
+			copy_string(slave, sizeof(slave), a);
+	}
+	ret->is_veth = strcmp(ret->kind, "veth") == 0;
+	ret->is_bridge_port = strcmp(slave, "bridge") == 0;
+}
+
 static void link_attribute(const struct rtattr *a, struct netns_link *ret)
 {
 	size_t len = RTA_PAYLOAD(a);
 	const void *data = RTA_DATA(a);
 	switch (a->rta_type) {
 	case IFLA_IFNAME:
-		if (len && len <= sizeof(ret->name))
-			memcpy(ret->name, data, len);
-		ret->name[sizeof(ret->name) - 1] = '\0';
+		copy_string(ret->name, sizeof(ret->name), a);
 		break;
 	case IFLA_LINK:
 		if (len == sizeof(int))
@@ -116,13 +143,17 @@ static void link_attribute(const struct rtattr *a, struct netns_link *ret)
 		if (ret->has_mac)
 			memcpy(ret->mac, data, sizeof(ret->mac));
 		break;
-	case IFLA_LINKINFO: {
-		int left = (int)len;
-		for (const struct rtattr *n = data; RTA_OK(n, left); n = RTA_NEXT(n, left))
-			if (n->rta_type == IFLA_INFO_KIND && RTA_PAYLOAD(n) >= 4)
-				ret->is_veth = memcmp(RTA_DATA(n), "veth", 4) == 0;
+	case IFLA_LINK_NETNSID:
+		if (len == sizeof(int))
+			memcpy(&ret->peer_nsid, data, sizeof(int));
 		break;
-	}
+	case IFLA_MASTER:
+		if (len == sizeof(int))
+			memcpy(&ret->master, data, sizeof(int));
+		break;
+	case IFLA_LINKINFO:
+		link_info(data, (int)len, ret);
+		break;
 	}
 }
 
@@ -134,6 +165,7 @@ int netns__parse_link(const struct nlmsghdr *h, size_t len, struct netns_link *r
 	if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*info)))
 		return -EPROTO;
 	*ret = (struct netns_link){.index = info->ifi_index,
+		.peer_nsid = -1,
 		.is_up = info->ifi_flags & IFF_UP,
 		.is_running = info->ifi_flags & IFF_RUNNING,
 		.is_loopback = info->ifi_type == ARPHRD_LOOPBACK};
@@ -228,6 +260,29 @@ int netns__get_link(int sock, int index, struct netns_link *ret, struct dmig_err
 		return dmig_error_set(err, -r, "network link %d: %s", index, strerror(-r));
 	*ret = found;
 	return 0;
+}
+
+static int keep_nsid(const struct nlmsghdr *h, size_t len, void *opaque)
+{
+	if (h->nlmsg_type != RTM_NEWNSID || len < NLMSG_LENGTH(NLMSG_ALIGN(sizeof(struct rtgenmsg))))
+		return 0;
+	const struct rtattr *a = (const struct rtattr *)((const char *)NLMSG_DATA(h) + NLMSG_ALIGN(sizeof(struct rtgenmsg)));
+	int left = (int)(len - NLMSG_LENGTH(NLMSG_ALIGN(sizeof(struct rtgenmsg))));
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == NETNSA_NSID && RTA_PAYLOAD(a) == sizeof(int))
+			memcpy(opaque, RTA_DATA(a), sizeof(int));
+	return 0;
+}
+
+int netns__nsid(int sock, int ns_fd, int *ret)
+{
+	struct request q = {.h = {.nlmsg_type = RTM_GETNSID, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+		.nsid = {.gen = {.rtgen_family = AF_UNSPEC},
+			.attr = {.rta_type = NETNSA_FD, .rta_len = RTA_LENGTH(sizeof(int))},
+			.fd = ns_fd}};
+	*ret = NETNSA_NSID_NOT_ASSIGNED;
+	int r = send_request(sock, &q, sizeof(q.nsid));
+	return r < 0 ? r : receive(sock, keep_nsid, ret);
 }
 
 int netns__set_up(int sock, int index, bool up, struct dmig_error **err)

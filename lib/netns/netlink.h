@@ -17,8 +17,12 @@ int netns__socket(int ns_fd, int domain, int type, int protocol);
 
 struct netns_link {
 	int index, peer_index; /* peer_index: IFLA_LINK, 0 if there is none */
+	int peer_nsid;	       /* IFLA_LINK_NETNSID: number of the peer's namespace as seen from the link's, -1: the same */
+	int master;	       /* 0: none */
 	bool is_veth, is_loopback, is_up;
-	bool is_running; /* has a carrier and sends: the kernel gets there some time after is_up */
+	bool is_running;     /* has a carrier and sends: the kernel gets there some time after is_up */
+	bool is_bridge_port; /* master is a Linux bridge */
+	char kind[16];	     /* "veth", "macvlan", ...; empty: hardware or loopback */
 	char name[16];
 	uint8_t mac[6];
 	bool has_mac;
@@ -28,6 +32,8 @@ typedef int netns_link_fn(const struct netns_link *link, void *opaque);
 int netns__each_link(int sock, netns_link_fn *fn, void *opaque, struct dmig_error **err);
 /* One by its index: -ENODEV if there is none. */
 int netns__get_link(int sock, int index, struct netns_link *ret, struct dmig_error **err);
+/* Number of another namespace as the socket's namespace sees it; *ret -1: it has none, so no link joins them. 0 or -errno. */
+int netns__nsid(int sock, int ns_fd, int *ret);
 int netns__set_up(int sock, int index, bool up, struct dmig_error **err);
 
 struct netns_address {

@@ -108,21 +108,6 @@ static void the_address_is_announced(void **state)
 	dmig_announcer_free(a);
 }
 
-static void the_gate_can_be_closed_and_opened(void **state)
-{
-	(void)state;
-	const char *mac = "02:42:0a:58:00:32";
-	assert_int_equal(dmig_gate_close("00ff", &mac, 1, NULL), 0);
-	const char *list[] = {"nft", "list", "table", "bridge", "dmigrate_00ff", NULL};
-	assert_int_equal(run(list), 0);
-	assert_int_equal(dmig_gate_open("00ff", NULL), 0);
-	assert_int_not_equal(run(list), 0);
-	assert_int_equal(dmig_gate_open("00ff", NULL), 0);
-	mac = "x; flush ruleset";
-	assert_int_equal(dmig_gate_close("00ff", &mac, 1, NULL), -EINVAL);
-	assert_int_equal(dmig_gate_open("a b", NULL), -EINVAL);
-}
-
 int main(void)
 {
 	if (geteuid() != 0) {
@@ -134,7 +119,6 @@ int main(void)
 		cmocka_unit_test(a_reused_number_is_left_alone),
 		cmocka_unit_test(bad_lists_are_refused),
 		cmocka_unit_test(the_address_is_announced),
-		cmocka_unit_test(the_gate_can_be_closed_and_opened),
 	};
 	return cmocka_run_group_tests(tests, setup, NULL);
 }
