@@ -241,6 +241,7 @@ int dmig_peer_new(struct dmig_conn *conn, enum dmig_side side, struct dmig_stop 
 	p->tail = &p->head;
 	p->error_us = INT64_MAX;
 	p->heard_ms = p->pinged_ms = dmig_now_ms();
+	dmig_conn_set_send_timeout(conn, SILENCE_MS);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -412,6 +413,7 @@ void dmig_peer_frozen(struct dmig_peer *p, bool frozen)
 	p->frozen = frozen;
 	p->heard_ms = dmig_now_ms(); /* the shorter limit counts from now */
 	pthread_mutex_unlock(&p->lock);
+	dmig_conn_set_send_timeout(p->conn, frozen ? FROZEN_SILENCE_MS : SILENCE_MS);
 }
 
 void dmig_peer_clock(struct dmig_peer *p, int64_t *ret_offset_us, int64_t *ret_error_us)
