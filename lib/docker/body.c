@@ -25,13 +25,10 @@ static void fix_mac(struct dmig_docker__writer *w, const struct dmig_spec *s,
 	const struct dmig_docker__body_opts *o, json_t *config)
 {
 	const struct dmig_network *n = dmig_docker__primary(s->container);
-	bool keep = n && dmig_docker__keeps_address(
-				 s, n, dmig_docker__network_named(o->networks, n->name), o->tcp_close);
-	const char *mac = n ? dmig_docker__wanted_mac(n, o->api_minor, keep) : NULL;
-	const char *chosen = dmig_docker__text(s->config, "MacAddress");
+	json_t *here = n ? dmig_docker__network_named(o->networks, n->name) : NULL;
+	bool keep = n && dmig_docker__keeps_address(s, n, here, o->tcp_close);
+	const char *mac = n ? dmig_docker__endpoint_mac(s, n, o->api_minor, keep) : NULL;
 	json_object_del(config, "MacAddress");
-	if (!mac && *chosen && n) /* a person chose it */
-		mac = chosen;
 	if (mac && o->api_minor < API_ENDPOINTS)
 		dmig_docker__put(w, config, "MacAddress", json_string(mac));
 }

@@ -115,12 +115,23 @@ static bool repeats_environment(const json_t *config, const char *message)
 	return false;
 }
 
+/* Up to 29.0 Docker takes a chosen address only where the subnet was chosen by a person as well. */
+static const char *advice(const char *message)
+{
+	return strstr(message, "user configured subnets")
+		       ? " (Docker itself chose the subnet of that network here: create it with docker "
+			 "network create "
+			 "--subnet, or use --tcp close)"
+		       : "";
+}
+
 static int create_error(const struct making *m, int r, const struct dmig_error *e)
 {
 	const char *text = e && e->message ? e->message : "";
 	if (repeats_environment(m->s->config, text))
 		text = "Docker refuses it (its message repeats the environment and is withheld)";
-	return dmig_error_set(m->err, -r, "create container %s: %s", m->s->container->name, text);
+	return dmig_error_set(
+		m->err, -r, "create container %s: %s%s", m->s->container->name, text, advice(text));
 }
 
 static int make_container(struct making *m, char **ret_id)
@@ -161,8 +172,12 @@ static int connect_network(const struct making *m, const char *id, const struct 
 		dmig_docker__endpoint(m->s, n, m->d->api_minor, keep));
 	if (!name || !json_object_get(body, "EndpointConfig"))
 		return dmig_docker__oom(m->err);
-	int r = dmig_docker__post(m->d, body, 0, NULL, m->err, "/networks/%s/connect", name);
-	return r < 0 ? dmig_error_wrap(m->err, "connect to network %s", n->name) : 0;
+	cleanup_error struct dmig_error *e = NULL;
+	int r = dmig_docker__post(m->d, body, 0, NULL, &e, "/networks/%s/connect", name);
+	if (r == 0)
+		return 0;
+	const char *text = e && e->message ? e->message : "";
+	return dmig_error_set(m->err, -r, "connect to network %s: %s%s", n->name, text, advice(text));
 }
 
 static int connect_networks(const struct making *m, const char *id)

@@ -109,28 +109,51 @@ static json_t *ipam(const struct dmig_network *n, const json_t *settings, bool k
 	return NULL;
 }
 
+/* The MAC address that a person gave the container, which then is its primary network's. */
+static const char *chosen_mac(const struct dmig_spec *s, const struct dmig_network *n)
+{
+	const char *mac = dmig_docker__text(s->config, "MacAddress");
+	return *mac && n == dmig_docker__primary(s->container) ? mac : NULL;
+}
+
+const char *dmig_docker__endpoint_mac(
+	const struct dmig_spec *s, const struct dmig_network *n, int api_minor, bool keep)
+{
+	const char *mac = dmig_docker__wanted_mac(n, api_minor, keep);
+	return mac || keep ? mac : chosen_mac(s, n);
+}
+
+static void put_settings(struct dmig_docker__writer *w, const json_t *settings, int api_minor, json_t *out)
+{
+	json_t *v = json_object_get(settings, "Links");
+	if (json_array_size(v))
+		dmig_docker__put(w, out, "Links", json_incref(v));
+	v = json_object_get(settings, "DriverOpts");
+	if (json_object_size(v))
+		dmig_docker__put(w, out, "DriverOpts", json_incref(v));
+	v = json_object_get(settings, "GwPriority");
+	if (api_minor >= API_GW_PRIORITY && json_integer_value(v))
+		dmig_docker__put(w, out, "GwPriority", json_incref(v));
+}
+
 json_t *dmig_docker__endpoint(
 	const struct dmig_spec *s, const struct dmig_network *n, int api_minor, bool keep)
 {
 	struct dmig_docker__writer w = {0};
-	json_t *settings = settings_of(s, n->name), *out = json_object(), *v;
-	const char *mac = api_minor >= API_ENDPOINTS ? dmig_docker__wanted_mac(n, api_minor, keep) : NULL;
-	if (dmig_docker__network_builtin(n->name)) /* takes neither addresses nor aliases */
-		return out;
-	v = ipam(n, settings, keep);
+	json_t *settings = settings_of(s, n->name), *out = json_object(), *v = ipam(n, settings, keep);
+	const char *mac = dmig_docker__endpoint_mac(s, n, api_minor, keep);
 	if (!v || json_object_size(v))
 		dmig_docker__put(&w, out, "IPAMConfig", v);
 	else
 		json_decref(v);
-	dmig_docker__put(&w, out, "Aliases", aliases(s, settings));
-	if (json_array_size(v = json_object_get(settings, "Links")))
-		dmig_docker__put(&w, out, "Links", json_incref(v));
-	if (json_object_size(v = json_object_get(settings, "DriverOpts")))
-		dmig_docker__put(&w, out, "DriverOpts", json_incref(v));
-	if (mac)
+	if (mac && api_minor >= API_ENDPOINTS)
 		dmig_docker__put(&w, out, "MacAddress", json_string(mac));
-	if (api_minor >= API_GW_PRIORITY && json_integer_value(v = json_object_get(settings, "GwPriority")))
-		dmig_docker__put(&w, out, "GwPriority", json_incref(v));
+	v = dmig_docker__network_builtin(n->name) ? json_array() : aliases(s, settings); /* those take none */
+	if (!v || json_array_size(v))
+		dmig_docker__put(&w, out, "Aliases", v);
+	else
+		json_decref(v);
+	put_settings(&w, settings, api_minor, out);
 	if (!w.failed)
 		return out;
 	json_decref(out);

@@ -253,6 +253,9 @@ json_t *dmig_docker__endpoint(
 /* MAC address that must be asked for to get it here, or NULL when it comes by itself or cannot be chosen.
  * Lent. */
 const char *dmig_docker__wanted_mac(const struct dmig_network *n, int api_minor, bool keep);
+/* The same, and with a new address the one that a person chose. Lent. */
+const char *dmig_docker__endpoint_mac(
+	const struct dmig_spec *s, const struct dmig_network *n, int api_minor, bool keep);
 
 /* HostConfig.Binds and .Mounts that give the container its volumes by name. host: a copy of HostConfig,
  * changed. */
