@@ -178,7 +178,7 @@ static int check_volumes(struct dmig_docker__check *k)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < k->c->n_mounts; i++)
-		if (k->c->mounts[i].type == DMIG_MOUNT_VOLUME)
+		if (dmig_docker__is_volume_first(k->c, i))
 			r = check_volume(k, &k->c->mounts[i]);
 	return r;
 }

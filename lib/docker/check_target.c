@@ -116,7 +116,7 @@ static int check_volumes(struct dmig_docker__check *k)
 	for (size_t i = 0; r == 0 && i < k->c->n_mounts; i++) {
 		const struct dmig_mount *m = &k->c->mounts[i];
 		cleanup_json json_t *here = NULL;
-		if (m->type != DMIG_MOUNT_VOLUME)
+		if (!dmig_docker__is_volume_first(k->c, i))
 			continue;
 		json_t *described = dmig_docker__spec_volume(k->s, m->name);
 		r = dmig_docker__volume_get(k->d, m->name, &here, k->err);

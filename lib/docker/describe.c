@@ -63,14 +63,6 @@ static int add_networks(
 	return w.failed ? dmig_docker__oom(err) : 0;
 }
 
-static bool has_volume(const json_t *list, const char *name)
-{
-	json_t *v;
-	size_t i;
-	json_array_foreach(list, i, v) if (!strcmp(dmig_docker__text(v, "Name"), name)) return true;
-	return false;
-}
-
 static int add_volumes(
 	struct dmig_docker *d, const struct dmig_container *c, json_t *root, struct dmig_error **err)
 {
@@ -80,7 +72,7 @@ static int add_volumes(
 	for (size_t i = 0; i < c->n_mounts; i++) {
 		const struct dmig_mount *m = &c->mounts[i];
 		json_t *volume = NULL;
-		if (m->type != DMIG_MOUNT_VOLUME || has_volume(out, m->name)) /* one may be mounted twice */
+		if (!dmig_docker__is_volume_first(c, i))
 			continue;
 		int r = dmig_docker__volume_get(d, m->name, &volume, err);
 		if (r < 0)

@@ -28,7 +28,8 @@ bool dmig_docker_has_runtime(const struct dmig_docker *d, const char *name);
 /* The program of a runtime, NULL if there is no such runtime; lent. */
 const char *dmig_docker_runtime_path(const struct dmig_docker *d, const char *name);
 const char *dmig_docker_socket(const struct dmig_docker *d); /* its path; lent */
-/* Names of all containers, also stopped ones, that were made with this runtime. NULL-terminated; free each, and the list. */
+/* Names of all containers, also stopped ones, that were made with this runtime. NULL-terminated; free each,
+ * and the list. */
 int dmig_docker_runtime_users(
 	struct dmig_docker *d, const char *runtime, char ***ret_names, struct dmig_error **err);
 

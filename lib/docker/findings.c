@@ -32,8 +32,9 @@ void dmig_findings_add(char ***list, const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
 	tidy(line);
-	while (*list && (*list)[n])
-		n++;
+	for (; *list && (*list)[n]; n++)
+		if (!strcmp((*list)[n], line)) /* once is enough, say for a volume that is mounted twice */
+			return;
 	if (n == MAX_FINDINGS)
 		return;
 	char *copy = strdup(line);

@@ -210,6 +210,8 @@ enum dmig_docker__volume_kind dmig_docker__volume_kind(const char *driver, const
 /* What a local volume mounts: a host path or device, else "". Lent. */
 const char *dmig_docker__volume_device(const json_t *volume);
 int dmig_docker__volume_check(const json_t *volume, struct dmig_error **err);
+/* Is mount i a volume that no mount before it is? One may be mounted at several places. */
+bool dmig_docker__is_volume_first(const struct dmig_container *c, size_t i);
 /* NULL in *ret when there is none. */
 int dmig_docker__volume_get(struct dmig_docker *d, const char *name, json_t **ret, struct dmig_error **err);
 int dmig_docker__volume_create(struct dmig_docker *d, const json_t *volume, struct dmig_error **err);

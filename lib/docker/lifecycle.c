@@ -68,16 +68,19 @@ static int anonymous_volumes(struct dmig_docker *d, const char *id, char ***ret,
 	cleanup_error struct dmig_error *e = NULL;
 	struct dmig_container *c = NULL;
 	int r = dmig_docker_inspect(d, id, &c, &e);
-	char **names = calloc(r == 0 ? c->n_mounts + 1 : 1, sizeof(*names));
-	size_t n = 0;
-	for (size_t i = 0; names && r == 0 && i < c->n_mounts; i++)
-		if (c->mounts[i].anonymous && !c->mounts[i].shared)
-			names[n++] = steal_ptr(&c->mounts[i].name);
+	size_t n = 0, count = r == 0 ? c->n_mounts : 0; /* what cannot be read is removed all the same */
+	cleanup_strv char **names = calloc(count + 1, sizeof(*names));
+	r = names ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (!dmig_docker__is_volume_first(c, i) || !c->mounts[i].anonymous || c->mounts[i].shared)
+			continue;
+		names[n] = strdup(c->mounts[i].name);
+		r = names[n++] ? 0 : -ENOMEM;
+	}
 	dmig_container_free(c);
-	if (!names)
+	if (r < 0)
 		return dmig_docker__oom(err);
-	*ret = names;
-	/* What cannot be read is removed all the same. */
+	*ret = steal_ptr(&names);
 	return 0;
 }
 

@@ -43,6 +43,16 @@ const char *dmig_docker__volume_device(const json_t *volume)
 	}
 }
 
+bool dmig_docker__is_volume_first(const struct dmig_container *c, size_t i)
+{
+	if (c->mounts[i].type != DMIG_MOUNT_VOLUME)
+		return false;
+	for (size_t j = 0; j < i; j++)
+		if (c->mounts[j].type == DMIG_MOUNT_VOLUME && !strcmp(c->mounts[j].name, c->mounts[i].name))
+			return false;
+	return true;
+}
+
 int dmig_docker__volume_check(const json_t *volume, struct dmig_error **err)
 {
 	struct dmig_docker__reader r = {.what = "volume", .err = err};
