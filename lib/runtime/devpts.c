@@ -43,13 +43,13 @@ static int clone_devpts(pid_t pid, int *ret_tree)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return -errno;
 	cleanup_fd int ours = pair[0];
-	cleanup_fd int childs = pair[1];
+	cleanup_fd int theirs = pair[1];
 	pid_t child = fork();
 	if (child < 0)
 		return -errno;
 	if (child == 0)
-		clone_in_child(mntns, childs);
-	close(steal_fd(&childs));
+		clone_in_child(mntns, theirs);
+	close(steal_fd(&theirs));
 	ssize_t r = dmig_recv_fds(ours, &e, sizeof(e), &tree, 1, &n);
 	waitpid(child, NULL, 0);
 	if (r != sizeof(e) || n != 1)

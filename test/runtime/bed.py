@@ -7,29 +7,53 @@ import pathlib
 import queue
 import shutil
 import subprocess
+import sys
 import threading
 import time
 import uuid
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT / "test"))
+
+from testbed import apt, docker_versions, paths  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("DMIGRATE_BUILD", PROJECT / "build"))
 WRAPPER = BUILD / "bin" / "dmigrate-runc"
 DRIVER = BUILD / "test" / "support" / "target-driver"
 SHIM = PROJECT / "test" / "support" / "shim.py"
-RUNC = os.environ.get("DMIGRATE_TEST_RUNC", "runc")
 CRIU_DIR = pathlib.Path(os.environ.get("DMIGRATE_TEST_CRIU", BUILD / "criu"))
-BUSYBOX = os.environ.get("DMIGRATE_TEST_BUSYBOX", "/bin/busybox")
 # Seconds. The machine may be loaded; nothing here waits that long when it works.
 PATIENCE = 30
 COUNTER = "i=0; while :; do i=$((i+1)); echo $i > /count; echo tick $i; usleep 20000; done"
+
+
+def find_runc():
+    """$DMIGRATE_TEST_RUNC, the machine's, or the one that the testbed unpacks for its Docker."""
+    found = os.environ.get("DMIGRATE_TEST_RUNC") or shutil.which("runc")
+    return found or str(docker_versions.prepare("20.10") / "usr/sbin/runc")
+
+
+def find_busybox():
+    """A static busybox, unpacked from Debian's package into the testbed's cache."""
+    folder = paths.CACHE / "busybox-static"
+    with paths.locked(paths.CACHE / "busybox-static.lock"):
+        if not (folder / "bin" / "busybox").exists():
+            apt.unpack("bookworm", ["busybox-static"], folder)
+    return folder / "bin" / "busybox"
+
+
+RUNC = find_runc() if os.geteuid() == 0 else "runc"
 
 
 class Lines:
     """A process that talks in lines, read by a thread so that waits can end."""
 
     def __init__(self, argv, env=None, stderr=None):
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr,
-                                        text=True, env=env)
+        self._start(subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True,
+                                     env=env))
+
+    def _start(self, process):
+        self.process = process
         self.lines = queue.Queue()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -157,7 +181,7 @@ class Bed:
         for path in (self.root, self.bundle, self.run_dir):
             path.mkdir(parents=True)
         self.env = dict(os.environ, DMIGRATE_RUN_DIR=str(self.folder / "run"),
-                        DMIGRATE_STATE_DIR=str(self.folder / "state"), DMIGRATE_RUNC=shutil.which(RUNC) or RUNC,
+                        DMIGRATE_STATE_DIR=str(self.folder / "state"), DMIGRATE_RUNC=RUNC,
                         DMIGRATE_LIBEXEC=str(WRAPPER.parent))
         make_bundle(self.bundle, self.id, script, terminal, hooks)
         self.shim = Shim(self.env)
@@ -260,7 +284,7 @@ def make_bundle(bundle, identity, script, terminal=False, hooks=None):
     rootfs = bundle / "rootfs"
     for name in ("bin", "proc", "dev", "sys", "tmp", "mnt", "etc"):
         (rootfs / name).mkdir(parents=True, exist_ok=True)
-    shutil.copy(BUSYBOX, rootfs / "bin" / "busybox")
+    shutil.copy(find_busybox(), rootfs / "bin" / "busybox")
     for name in ("sh", "sleep", "usleep", "cat", "echo", "tty", "stty", "kill"):
         if not (rootfs / "bin" / name).exists():
             os.symlink("busybox", rootfs / "bin" / name)
