@@ -16,11 +16,20 @@ int dmig_fs__apply_whiteout(struct dmig_fs__receiver *r, const char *name, struc
  * Docker binds files over empty ones that the runtime made (/etc/hosts, ...). Removing such a name would
  * silently take away what other mount namespaces have mounted on it.
  */
+static bool is_empty_file(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && st->st_size == 0 && st->st_nlink == 1;
+}
+
 int dmig_fs__reuse_empty(int dir_fd, const char *name)
 {
 	struct stat st;
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (!is_empty_file(&st)) /* before it is opened: that alone makes some devices act */
+		return -EEXIST;
 	cleanup_fd int fd = openat(dir_fd, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	return S_ISREG(st.st_mode) && st.st_size == 0 && st.st_nlink == 1 ? steal_fd(&fd) : -EEXIST;
+	return is_empty_file(&st) ? steal_fd(&fd) : -EEXIST;
 }
