@@ -171,6 +171,30 @@ static void names_in_messages_are_clean(void **state)
 	place_free(&p);
 }
 
+static void too_long_paths_are_refused(void **state)
+{
+	(void)state;
+	struct place p;
+	struct memory m = {0};
+	struct dmig_tree_stats stats;
+	cleanup_error struct dmig_error *err = NULL;
+	char name[NAME_MAX + 1];
+	place_new(&p, 0);
+	memset(name, 'n', NAME_MAX);
+	name[NAME_MAX] = '\0';
+	int fd = dup(p.from_fd);
+	for (int i = 0; i < 17; i++) {
+		assert_int_equal(mkdirat(fd, name, 0755), 0);
+		int next = openat(fd, name, O_RDONLY | O_DIRECTORY);
+		close(fd);
+		fd = next;
+	}
+	close(fd);
+	assert_fails(memory_send(&m, p.from_fd, &send_opts, &stats, &err), err, ENAMETOOLONG);
+	memory_free(&m);
+	place_free(&p);
+}
+
 int main(void)
 {
 	place_need_root();
@@ -181,6 +205,7 @@ int main(void)
 		cmocka_unit_test(sender_gives_up),
 		cmocka_unit_test(stopped_by_progress),
 		cmocka_unit_test(names_in_messages_are_clean),
+		cmocka_unit_test(too_long_paths_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

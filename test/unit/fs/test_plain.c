@@ -129,10 +129,10 @@ static void hard_links(void **state)
 	assert_int_equal(linkat(p.from_fd, "symlink", p.from_fd, "b/same symlink", 0), 0);
 	assert_int_equal(mknodat(p.from_fd, "fifo", S_IFIFO | 0600, 0), 0);
 	assert_int_equal(linkat(p.from_fd, "fifo", p.from_fd, "a/same fifo", 0), 0);
-	for (int i = 0; i < 3000; i++) { /* the table has to grow */
+	for (int i = 0; i < 600; i++) { /* the table has to grow */
 		char name[32], second[32];
 		snprintf(name, sizeof(name), "a/n%d", i);
-		snprintf(second, sizeof(second), "b/m%d", 2999 - i);
+		snprintf(second, sizeof(second), "b/m%d", 599 - i);
 		place_file(p.from_fd, name, name, 5);
 		assert_int_equal(linkat(p.from_fd, name, p.from_fd, second, 0), 0);
 	}
@@ -176,6 +176,7 @@ static void sparse_files_cost_their_data(void **state)
 }
 
 /* Deeper than there may be open files. */
+#define DEPTH 1000
 static void deep_tree(void **state)
 {
 	(void)state;
@@ -183,7 +184,7 @@ static void deep_tree(void **state)
 	struct rlimit limit;
 	place_new(&p, 0);
 	int fd = dup(p.from_fd);
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < DEPTH; i++) {
 		assert_int_equal(mkdirat(fd, "d", 0755), 0);
 		int next = openat(fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		close(fd);
@@ -199,10 +200,10 @@ static void deep_tree(void **state)
 	memory_move(p.from_fd, &send_opts, p.to_fd, &recv_opts); /* what is in the way is as deep */
 	limit.rlim_cur = before;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	char path[4096];
-	for (int i = 0; i < 2000; i++)
+	char path[2 * DEPTH + 2];
+	for (int i = 0; i < DEPTH; i++)
 		memcpy(path + 2 * i, "d/", 2);
-	memcpy(path + 4000, "f", 2);
+	memcpy(path + 2 * DEPTH, "f", 2);
 	struct stat st;
 	assert_int_equal(fstatat(p.to_fd, path, &st, 0), 0);
 	assert_int_equal(st.st_size, 4);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "fs/tree.h"
@@ -19,7 +20,8 @@ struct receiver {
 	int last;    /* result of the last one */
 	struct dmig_stream stream;
 	struct dmig_tree_stats stats;
-	bool fail_early; /* answer the first stream with an error of ours */
+	bool fail_early;  /* answer the first stream with an error of ours */
+	bool close_after; /* close the connection, as one does after a failure */
 };
 
 static int receive_one(struct receiver *r)
@@ -47,6 +49,8 @@ static void *receive(void *opaque)
 	struct receiver *r = opaque;
 	for (int i = 0; i < r->streams; i++)
 		r->last = receive_one(r);
+	if (r->close_after)
+		dmig_conn_free(r->conn);
 	return NULL;
 }
 
@@ -210,6 +214,34 @@ static void receiver_says_why(void **state)
 	place_free(&p);
 }
 
+/* The receiver stops in the middle of much data: its reason arrives although sending fails. */
+static void reason_arrives_after_a_broken_send(void **state)
+{
+	(void)state;
+	struct place p;
+	struct pair pair;
+	int fds[2];
+	pthread_t thread;
+	cleanup_error struct dmig_error *err = NULL;
+	const struct dmig_tree_send_opts opts = {.kind = DMIG_STREAM_VOLUME, .name = "data"};
+	place_new(&p, 0);
+	int fd = openat(p.from_fd, "large", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(posix_fallocate(fd, 0, 64 << 20), 0);
+	close(fd);
+	assert_int_equal(mount("tmpfs", p.to, "tmpfs", MS_REMOUNT, "size=1m"), 0);
+	tcp_pair(fds);
+	pair_over(fds, &pair);
+	struct receiver r = {.conn = pair.server, .to_fd = p.to_fd, .streams = 1, .close_after = true};
+	assert_int_equal(pthread_create(&thread, NULL, receive, &r), 0);
+	assert_fails(dmig_tree_send(pair.client, p.from_fd, &opts, NULL, &err), err, EPIPE);
+	assert_int_equal(dmig_stream_wait_done(pair.client, PATIENCE, &err), -ENOSPC);
+	assert_non_null(strstr(err->message, "/large"));
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	pair.server = NULL;
+	pair_free(&pair);
+	place_free(&p);
+}
+
 static void sender_says_why(void **state)
 {
 	(void)state;
@@ -254,6 +286,7 @@ int main(void)
 		cmocka_unit_test(one_file),
 		cmocka_unit_test(from_pipe_to_pipe),
 		cmocka_unit_test(receiver_says_why),
+		cmocka_unit_test(reason_arrives_after_a_broken_send),
 		cmocka_unit_test(sender_says_why),
 		cmocka_unit_test(orderly_end),
 	};
