@@ -97,3 +97,28 @@ int dmig_stream_wait_done(struct dmig_conn *conn, int timeout_ms, struct dmig_er
 	r = dmig_wire_decode_stream_done(frame.payload, frame.length, &status, err);
 	return r < 0 ? r : dmig_wire_status_error(&status, err);
 }
+
+/* The reason was sent before the connection went down: it is here already, or will never come. */
+#define REASON_MS 1000
+
+int dmig_stream_result(struct dmig_conn *conn, int sent, int timeout_ms, struct dmig_error **err)
+{
+	struct dmig_error *reason = NULL;
+	if (sent == 0)
+		return dmig_stream_wait_done(conn, timeout_ms, err);
+	if (sent != -EPIPE)
+		return sent;
+	int r = dmig_stream_wait_done(conn, REASON_MS, &reason);
+	if (r == 0 || !reason ||
+		reason->side == DMIG_SIDE_LOCAL) { /* nothing but that the connection is gone */
+		dmig_error_free(reason);
+		return sent;
+	}
+	if (err) {
+		dmig_error_free(*err);
+		*err = reason;
+	} else {
+		dmig_error_free(reason);
+	}
+	return r;
+}

@@ -45,9 +45,10 @@ struct dmig_tree_send_opts {
 	void *opaque;
 };
 /*
- * Send the tree below root_fd (borrowed) and wait for nothing: STREAM_DONE is read by whoever reads conn. On failure an
- * ABORT has told the receiver why. When it is the connection that failed (-EPIPE), the receiver may have given up:
- * dmig_stream_wait_done() still brings its reason, if it told one. stats may be NULL, here and below.
+ * Send the tree below root_fd (borrowed) and wait for nothing: STREAM_DONE is read by whoever reads conn. On
+ * failure an ABORT has told the receiver why. When it is the connection that failed (-EPIPE), the receiver
+ * may have given up: dmig_stream_wait_done() still brings its reason, if it told one. stats may be NULL, here
+ * and below.
  */
 int dmig_tree_send(struct dmig_conn *conn, int root_fd, const struct dmig_tree_send_opts *opts,
 	struct dmig_tree_stats *stats, struct dmig_error **err);
@@ -87,5 +88,11 @@ int dmig_stream_next(struct dmig_conn *conn, struct dmig_stream *ret, struct dmi
 /* Receiver's answer on the same connection (error NULL = fine), and the sender's wait for it. */
 int dmig_stream_done(struct dmig_conn *conn, const struct dmig_error *result, struct dmig_error **err);
 int dmig_stream_wait_done(struct dmig_conn *conn, int timeout_ms, struct dmig_error **err);
+
+/*
+ * What became of a stream whose send returned `sent` (and *err): the receiver's answer, as above. Where the
+ * connection broke because the receiver had given up, *err becomes its reason.
+ */
+int dmig_stream_result(struct dmig_conn *conn, int sent, int timeout_ms, struct dmig_error **err);
 
 #endif

@@ -48,10 +48,14 @@ static void nothing_leaves_the_root(void **state)
 	assert_int_equal(symlinkat("../..", root, "a/up"), 0);
 	assert_int_equal(symlinkat("/proc/self/root", root, "proc"), 0);
 	close(openat(root, "a/file", O_CREAT | O_WRONLY, 0600));
-	reach(root);
-	dmig_fs__no_openat2 = true;
-	reach(root);
+	int by_path = open(base, O_PATH | O_DIRECTORY);
+	for (int i = 0; i < 2; i++) {
+		dmig_fs__no_openat2 = i;
+		reach(root);
+		reach(by_path);
+	}
 	dmig_fs__no_openat2 = false;
+	close(by_path);
 	close(root);
 	test_rmdir(base);
 }

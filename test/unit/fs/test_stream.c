@@ -100,8 +100,8 @@ static void trees_one_after_the_other(void **state)
 	}
 	link_up(&l, p.to_fd, 3);
 	for (int i = 0; i < 3; i++) {
-		assert_ok(dmig_tree_send(l.source, p.from_fd, &opts, &sent, &err), err);
-		assert_ok(dmig_stream_wait_done(l.source, PATIENCE, &err), err);
+		int result = dmig_tree_send(l.source, p.from_fd, &opts, &sent, &err);
+		assert_ok(dmig_stream_result(l.source, result, PATIENCE, &err), err);
 		assert_int_equal(l.receiver.stats.files, 200);
 		assert_int_equal(l.receiver.stats.wire_bytes + sizeof("pgdata") + 12, sent.wire_bytes);
 		assert_string_equal(l.receiver.stream.name, "pgdata");
@@ -233,8 +233,9 @@ static void reason_arrives_after_a_broken_send(void **state)
 	pair_over(fds, &pair);
 	struct receiver r = {.conn = pair.server, .to_fd = p.to_fd, .streams = 1, .close_after = true};
 	assert_int_equal(pthread_create(&thread, NULL, receive, &r), 0);
-	assert_fails(dmig_tree_send(pair.client, p.from_fd, &opts, NULL, &err), err, EPIPE);
-	assert_int_equal(dmig_stream_wait_done(pair.client, PATIENCE, &err), -ENOSPC);
+	int sent = dmig_tree_send(pair.client, p.from_fd, &opts, NULL, &err);
+	assert_int_equal(sent, -EPIPE);
+	assert_int_equal(dmig_stream_result(pair.client, sent, PATIENCE, &err), -ENOSPC);
 	assert_non_null(strstr(err->message, "/large"));
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	pair.server = NULL;
@@ -254,7 +255,8 @@ static void sender_says_why(void **state)
 	place_new(&p, 0);
 	int pipe_fd = open("/dev/null", O_RDONLY); /* no folder at all */
 	connect_ends(&l);
-	assert_fails(dmig_tree_send(l.source, pipe_fd, &opts, NULL, &err), err, ENOTDIR);
+	int sent = dmig_tree_send(l.source, pipe_fd, &opts, NULL, &err);
+	assert_fails(dmig_stream_result(l.source, sent, PATIENCE, &err), err, ENOTDIR);
 	assert_ok(dmig_stream_next(l.destination, &stream, &err), err);
 	assert_int_equal(dmig_tree_recv(l.destination, p.to_fd, &recv_opts, NULL, &err), -ENOTDIR);
 	assert_int_equal(err->side, DMIG_SIDE_SOURCE);
@@ -275,6 +277,9 @@ static void orderly_end(void **state)
 	dmig_conn_free(pair.client);
 	pair.client = NULL;
 	assert_fails(dmig_stream_next(pair.server, &stream, &err), err, EPIPE);
+	dmig_error_set(&err, EPIPE, "sending failed");
+	assert_int_equal(dmig_stream_result(pair.server, -EPIPE, PATIENCE, &err), -EPIPE);
+	assert_string_equal(err->message, "sending failed"); /* nobody told a better reason */
 	pair_free(&pair);
 }
 
