@@ -3,6 +3,7 @@
 import mmap
 import os
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -52,15 +53,20 @@ def reap():
 class Victim:
     """A process tree in pid and net namespaces of its own, see victim.c."""
 
-    def __init__(self, binary, folder, uid=0):
+    def __init__(self, binary, folder, uid=0, prepare=None):
         self.path = os.path.join(folder, "beats")
         with open(self.path, "wb") as f:
             f.truncate(mmap.PAGESIZE)
         with open(self.path, "rb") as f:
             self.map = mmap.mmap(f.fileno(), mmap.PAGESIZE, prot=mmap.PROT_READ)
         null = subprocess.DEVNULL
+        command = [binary, self.path, str(uid)]
+        if prepare:
+            # In a root of its own, the folder, in which prepare has made some mounts
+            shutil.copy(binary, f"{folder}/victim")
+            command = ["sh", "-ec", f"cd {folder}\n{prepare}\nexec {binary} /beats {uid} {folder} <&- >&- 2>&-"]
         self.proc = subprocess.Popen(
-            ["unshare", "--pid", "--net", "--fork", binary, self.path, str(uid)],
+            ["unshare", "--pid", "--net", *(["--mount"] if prepare else []), "--fork", *command],
             stdin=null, stdout=null, stderr=null)
         wait_for("victim starts", lambda: children(self.proc.pid))
         self.root = children(self.proc.pid)[0]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * victim BEATS UID: a small process tree that shows from outside whether it
- * runs: each of its tasks counts in a slot of its own of the shared file BEATS.
+ * victim BEATS UID [ROOT]: a small process tree that shows from outside whether
+ * it runs: each of its tasks counts in a slot of its own of the shared file BEATS.
+ * With ROOT, a mount, that first becomes the root of all; it holds a copy of us.
  *
  *     slot 0  root, pid 1 of its namespace
  *     slot 1  a thread of root
@@ -17,6 +18,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -86,11 +88,21 @@ static void start_children(uid_t uid)
 	beat(2);
 }
 
+static void enter(char **argv)
+{
+	if (chdir(argv[3]) || syscall(SYS_pivot_root, ".", ".") || umount2(".", MNT_DETACH))
+		exit(1);
+	execl("/victim", "victim", argv[1], argv[2], NULL);
+	exit(1);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
 	int fd;
 
+	if (argc == 4)
+		enter(argv);
 	if (argc != 3 || setsid() < 0)
 		return 2;
 
