@@ -121,6 +121,13 @@ static int remove_source(struct source *s, struct dmig_error **err)
 	return dmig_docker_remove_container(s->docker, s->container->id, false, true, err);
 }
 
+/* Docker took the cut links away with the container's network; rules that name them do not go by themselves. */
+static void forget_links(struct source *s)
+{
+	if (s->links)
+		dmig_links_up(s->links, NULL);
+}
+
 static int tell_destination(struct source *s, struct dmig_error **err)
 {
 	int r = dmig_peer_send(s->peer, DMIG_MSG_FINISH, err);
@@ -139,7 +146,10 @@ int source__finish(struct source *s, struct dmig_error **err)
 		json_array_append_new(s->warnings, json_sprintf("the destination runs, but did not confirm that its files are "
 								"on disk (%s): the stopped container is kept here",
 							   lost ? lost->message : "?"));
+		forget_links(s);
 		return 0;
 	}
-	return remove_source(s, err);
+	r = remove_source(s, err);
+	forget_links(s);
+	return r;
 }
