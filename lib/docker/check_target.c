@@ -50,6 +50,28 @@ static int check_features(struct dmig_docker__check *k)
 	return 0;
 }
 
+static bool asks_for(const json_t *v)
+{
+	return json_is_true(v) || json_integer_value(v) > 0 || json_string_length(v) > 0;
+}
+
+/* Docker drops limits for which this host has no cgroup controller, and says so only in an aside. */
+static int check_limits(struct dmig_docker__check *k)
+{
+	static const char *const limits[][2] = {/* member of HostConfig, what /info calls it */
+		{"Memory", "MemoryLimit"}, {"MemorySwap", "SwapLimit"}, {"CpuShares", "CPUShares"},
+		{"CpuPeriod", "CpuCfsPeriod"}, {"CpuQuota", "CpuCfsQuota"}, {"NanoCpus", "CpuCfsQuota"},
+		{"CpusetCpus", "CPUSet"}, {"PidsLimit", "PidsLimit"}, {"OomKillDisable", "OomKillDisable"}};
+	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++)
+		if (asks_for(json_object_get(k->host_config, limits[i][0])) &&
+			json_is_false(json_object_get(k->d->info, limits[i][1])))
+			warning(k,
+				"limit %s: this host's cgroups cannot enforce it: the container runs here "
+				"without it",
+				limits[i][0]);
+	return 0;
+}
+
 static bool listed(const char *const *list, const char *name)
 {
 	for (; list && *list; list++)
@@ -188,6 +210,7 @@ static dmig_docker__check_fn *const checks[] = {
 	dmig_docker__check_engine,
 	check_name,
 	check_features,
+	check_limits,
 	dmig_docker__check_networks,
 	dmig_docker__check_ports,
 	check_volumes,

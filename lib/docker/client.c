@@ -104,16 +104,16 @@ static void read_store(struct dmig_docker *d, struct dmig_docker__reader *rd, co
 
 static int read_info(struct dmig_docker *d, struct dmig_error **err)
 {
-	cleanup_json json_t *info = NULL;
-	int r = dmig_docker__get(d, &info, err, "/info");
+	int r = dmig_docker__get(d, &d->info, err, "/info");
 	if (r < 0)
 		return r;
+	const json_t *info = d->info;
 	struct dmig_docker__reader rd = {.what = "info of Docker", .err = err};
 	d->root_dir = dmig_docker__strdup(&rd, info, "DockerRootDir");
 	d->driver = dmig_docker__strdup(&rd, info, "Driver");
 	d->default_runtime = dmig_docker__strdup(&rd, info, "DefaultRuntime");
-	d->runtimes = json_incref(dmig_docker__obj(&rd, info, "Runtimes"));
-	d->plugins = json_incref(dmig_docker__obj(&rd, info, "Plugins"));
+	d->runtimes = dmig_docker__obj(&rd, info, "Runtimes");
+	d->plugins = dmig_docker__obj(&rd, info, "Plugins");
 	read_security(d, &rd, info);
 	read_store(d, &rd, info);
 	if (!rd.failed && !dmig_docker__is_path(d->root_dir))
@@ -156,8 +156,7 @@ void dmig_docker_free(struct dmig_docker *d)
 		return;
 	if (d->curl)
 		curl_easy_cleanup(d->curl);
-	json_decref(d->runtimes);
-	json_decref(d->plugins);
+	json_decref(d->info);
 	free(d->socket);
 	free(d->version);
 	free(d->root_dir);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "docker/internal.h"
+#include "util/log.h"
 
 /* Networks, volumes, container: made at the destination, each told to the caller as soon as it exists. */
 
@@ -134,6 +135,16 @@ static int create_error(const struct making *m, int r, const struct dmig_error *
 		m->err, -r, "create container %s: %s%s", m->s->container->name, text, advice(text));
 }
 
+/* What Docker changed in silence. */
+static void log_asides(const struct making *m, const json_t *answer)
+{
+	json_t *v;
+	size_t i;
+	json_array_foreach(json_object_get(answer, "Warnings"), i,
+		v) if (json_is_string(v) && !repeats_environment(m->s->config, json_string_value(v)))
+		log_warn("container %s: Docker says: %.300s", m->s->container->name, json_string_value(v));
+}
+
 static int make_container(struct making *m, char **ret_id)
 {
 	cleanup_json json_t *body = NULL, *answer = NULL;
@@ -151,6 +162,7 @@ static int make_container(struct making *m, char **ret_id)
 		m->d, body, TIMEOUT_CREATE, &answer, &e, "/containers/create?name=%s", m->s->container->name);
 	if (r < 0)
 		return create_error(m, r, e);
+	log_asides(m, answer);
 	const char *id = dmig_docker__text(answer, "Id");
 	if (!dmig_docker__is_id(id))
 		return dmig_error_set(m->err, EPROTO, "Docker gave no id for the container it created");

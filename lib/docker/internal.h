@@ -42,8 +42,9 @@ struct dmig_docker {
 	int timeout_ms;
 	bool containerd_store; /* images are in containerd: no chain of layers without their contents */
 	bool userns_remap, rootless;
-	json_t *runtimes; /* object: name to anything */
-	json_t *plugins;  /* info.Plugins: {Volume: [...], Network: [...], Log: [...]} */
+	json_t *info;     /* the whole answer of /info; the next two are lent from it */
+	json_t *runtimes; /* object: name to {path, ...} */
+	json_t *plugins;  /* {Volume: [...], Network: [...], Log: [...]} */
 	char error[CURL_ERROR_SIZE];
 };
 

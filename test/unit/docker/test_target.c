@@ -278,6 +278,23 @@ static void volumes_that_must_be_made(void **state)
 	blocked("/no/such/path, which does not exist here");
 }
 
+static void limits_that_this_host_cannot_keep(void **state)
+{
+	(void)state;
+	fake_docker_on(fake, "GET", "/info", 200,
+		"{\"DockerRootDir\":\"/"
+		"d\",\"Driver\":\"overlay2\",\"Runtimes\":{\"dmigrate\":{}},\"MemoryLimit\":false,"
+		"\"CPUShares\":true,\"PidsLimit\":false}");
+	check(edited(SPEC_28, "inspect.HostConfig.PortBindings", "{}", "inspect.HostConfig.Memory",
+		      "67108864", "inspect.HostConfig.CpuShares", "5", "inspect.HostConfig.PidsLimit", "null",
+		      NULL),
+		NULL);
+	assert_null(found.blockers);
+	assert_true(has_line(found.warnings, "limit Memory"));
+	assert_false(has_line(found.warnings, "limit CpuShares"));
+	assert_false(has_line(found.warnings, "limit PidsLimit"));
+}
+
 static void the_rest(void **state)
 {
 	(void)state;
@@ -321,6 +338,7 @@ int main(void)
 		with_fake(ports_of_other_programs),
 		with_fake(volumes_that_are_here),
 		with_fake(volumes_that_must_be_made),
+		with_fake(limits_that_this_host_cannot_keep),
 		with_fake(the_rest),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
