@@ -20,11 +20,11 @@
 #define READY_TIMEOUT_MS 30000
 #define READY 'R'
 #define MAX_MESSAGE 4096
-#define MAX_LOG (1 << 20) /* of a dmigrated that never became ready: some lines */
+#define PREFIX "dmigrated: "
 
 struct daemon_start {
 	const char *argv[7]; /* NULL-terminated */
-	int request_rd, ready_wr, log;
+	int request_rd, ready_wr;
 };
 
 /* Only async-signal-safe calls from here to exec. */
@@ -42,7 +42,7 @@ static void become_daemon(const struct daemon_start *d)
 		_exit(DMIG_EXIT_INTERNAL);
 	dup2(null, 0);
 	dup2(null, 1);
-	dup2(d->log, 2);
+	dup2(d->ready_wr, 2); /* until it detaches; what it has to say before that is for us */
 	close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 	fcntl(d->request_rd, F_SETFD, 0);
 	fcntl(d->ready_wr, F_SETFD, 0);
@@ -71,21 +71,7 @@ static int start_detached(const struct daemon_start *d, struct dmig_error **err)
 	return 0;
 }
 
-/* It said why on its standard error, which is the log. */
-static int explain_end(const char *log, struct dmig_error **err)
-{
-	cleanup_free char *text = NULL;
-	size_t len = 0;
-	if (dmig_read_file(log, MAX_LOG, &text, &len) < 0 || len == 0)
-		return dmig_error_set(err, ECHILD, "dmigrated ended before it was ready; see %s", log);
-	while (len && text[len - 1] == '\n')
-		text[--len] = '\0';
-	const char *line = strrchr(text, '\n');
-	line = line ? line + 1 : text;
-	return dmig_error_set(err, ECHILD, "%s", strncmp(line, "dmigrated: ", 11) ? line : line + 11);
-}
-
-static int wait_ready(int fd, const char *log, struct dmig_error **err)
+static int wait_ready(int fd, struct dmig_error **err)
 {
 	char text[MAX_MESSAGE + 1];
 	size_t len = 0;
@@ -94,8 +80,8 @@ static int wait_ready(int fd, const char *log, struct dmig_error **err)
 	while (len < MAX_MESSAGE) {
 		int64_t left = deadline - dmig_now_ms();
 		if (left <= 0 || dmig_poll_one(fd, POLLIN, (int)left) <= 0)
-			return dmig_error_set(err, ETIMEDOUT, "dmigrated is not ready after %d s; see %s",
-				READY_TIMEOUT_MS / 1000, log);
+			return dmig_error_set(err, ETIMEDOUT, "dmigrated is not ready after %d s; see %s/log",
+				READY_TIMEOUT_MS / 1000, dmig_state_dir());
 		ssize_t n = read(fd, text + len, MAX_MESSAGE - len);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -110,8 +96,10 @@ static int wait_ready(int fd, const char *log, struct dmig_error **err)
 		len--;
 	text[len] = '\0';
 	if (len == 0)
-		return explain_end(log, err);
-	return dmig_error_set(err, ECHILD, "%s", text);
+		return dmig_error_set(
+			err, ECHILD, "dmigrated ended before it was ready; see %s/log", dmig_state_dir());
+	return dmig_error_set(
+		err, ECHILD, "%s", strncmp(text, PREFIX, strlen(PREFIX)) ? text : text + strlen(PREFIX));
 }
 
 /* A pipe whose ends survive in the daemon under numbers above stdio. */
@@ -123,20 +111,6 @@ static int make_pipe(int *rd, int *wr, struct dmig_error **err)
 	*rd = p[0];
 	*wr = p[1];
 	return 0;
-}
-
-static int open_log(const char *id, char **ret_path, struct dmig_error **err)
-{
-	cleanup_free char *dir = dmig_asprintf("%s/%s", dmig_run_dir(), id);
-	char *path = dir ? dmig_asprintf("%s/log", dir) : NULL;
-	if (!path)
-		return dmig_error_set(err, ENOMEM, "out of memory");
-	*ret_path = path;
-	int r = dmig_mkdir_p(dir, 0700);
-	int fd = r < 0 ? r : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (r == 0 && fd < 0)
-		fd = -errno;
-	return fd < 0 ? dmig_error_set(err, -fd, "cannot write %s: %s", path, strerror(-fd)) : fd;
 }
 
 static int hand_over(int fd, const struct dmig_options *o, struct dmig_error **err)
@@ -155,7 +129,6 @@ static int hand_over(int fd, const struct dmig_options *o, struct dmig_error **e
 
 int dmig_migrate_launch(const struct dmig_options *o, struct dmig_error **err)
 {
-	cleanup_free char *log_path = NULL;
 	cleanup_free char *program = dmig_program_path("dmigrated");
 	cleanup_fd int request_rd = -1;
 	cleanup_fd int request_wr = -1;
@@ -163,21 +136,18 @@ int dmig_migrate_launch(const struct dmig_options *o, struct dmig_error **err)
 	cleanup_fd int ready_wr = -1;
 	char request[12], ready[12];
 
-	cleanup_fd int log = open_log(o->id, &log_path, err);
-	if (log < 0)
-		return log;
 	int r = make_pipe(&request_rd, &request_wr, err);
 	if (r < 0 || (r = make_pipe(&ready_rd, &ready_wr, err)) < 0)
 		return r;
 	snprintf(request, sizeof(request), "%d", request_rd);
 	snprintf(ready, sizeof(ready), "%d", ready_wr);
-	struct daemon_start d = {{program, "--source", "--request-fd", request, "--ready-fd", ready},
-		request_rd, ready_wr, log};
+	struct daemon_start d = {
+		{program, "--source", "--request-fd", request, "--ready-fd", ready}, request_rd, ready_wr};
 	r = program ? start_detached(&d, err) : dmig_error_set(err, ENOMEM, "out of memory");
 	dmig_closep(&request_rd);
 	dmig_closep(&ready_wr);
 	if (r == 0)
 		r = hand_over(request_wr, o, err);
 	dmig_closep(&request_wr);
-	return r < 0 ? r : wait_ready(ready_rd, log_path, err);
+	return r < 0 ? r : wait_ready(ready_rd, err);
 }

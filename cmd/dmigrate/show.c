@@ -99,29 +99,33 @@ static void show_time(FILE *out, const json_t *report, const char *name, const c
 		fprintf(out, "  %-12s %s\n", label, dmig_format_time(ms, buf));
 }
 
+static void show_bytes(FILE *out, const char *label, const json_t *part, const char *more)
+{
+	char all[DMIG_FORMAT_MAX], wire[DMIG_FORMAT_MAX];
+	double bytes = dmig_json_number(part, "bytes", 0), sent = dmig_json_number(part, "wire_bytes", 0);
+	if (bytes > 0 || sent > 0)
+		fprintf(out, "  %-12s %s, %s on the wire%s\n", label, dmig_format_bytes(bytes, all),
+			dmig_format_bytes(sent, wire), more);
+}
+
+/* What did not happen is left out: a migration that ended early has moved nothing. */
 static void show_amounts(FILE *out, const json_t *report)
 {
-	const json_t *memory = json_object_get(report, "memory"), *files = json_object_get(report, "files");
-	const json_t *image = json_object_get(report, "image"), *network = json_object_get(report, "network");
-	char a[DMIG_FORMAT_MAX], b[DMIG_FORMAT_MAX];
-	double bytes = dmig_json_number(memory, "bytes", -1);
+	const json_t *files = json_object_get(report, "files"), *image = json_object_get(report, "image");
+	double layers = dmig_json_number(image, "layers_sent", 0);
+	double connections = dmig_json_number(json_object_get(report, "network"), "tcp_connections", 0);
+	char count[DMIG_FORMAT_MAX + 16], bytes[DMIG_FORMAT_MAX];
 
-	if (bytes >= 0)
-		fprintf(out, "  %-12s %s, %s on the wire\n", "memory", dmig_format_bytes(bytes, a),
-			dmig_format_bytes(dmig_json_number(memory, "wire_bytes", 0), b));
-	if ((bytes = dmig_json_number(files, "bytes", -1)) >= 0)
-		fprintf(out, "  %-12s %.0f with %s, %s on the wire\n", "files",
-			dmig_json_number(files, "count", 0), dmig_format_bytes(bytes, a),
-			dmig_format_bytes(dmig_json_number(files, "wire_bytes", 0), b));
+	show_bytes(out, "memory", json_object_get(report, "memory"), "");
+	snprintf(count, sizeof(count), " (%.0f files)", dmig_json_number(files, "count", 0));
+	show_bytes(out, "files", files, count);
 	if (json_is_true(json_object_get(image, "reused")))
 		fprintf(out, "  %-12s already there\n", "image");
-	else if (dmig_json_number(image, "layers_sent", -1) >= 0)
-		fprintf(out, "  %-12s %.0f layers with %s sent\n", "image",
-			dmig_json_number(image, "layers_sent", 0),
-			dmig_format_bytes(dmig_json_number(image, "bytes", 0), a));
-	if (dmig_json_number(network, "tcp_connections", -1) >= 0)
-		fprintf(out, "  %-12s %.0f TCP connections\n", "network",
-			dmig_json_number(network, "tcp_connections", 0));
+	else if (layers > 0)
+		fprintf(out, "  %-12s %.0f layers sent, %s\n", "image", layers,
+			dmig_format_bytes(dmig_json_number(image, "bytes", 0), bytes));
+	if (connections > 0)
+		fprintf(out, "  %-12s %.0f TCP connections\n", "network", connections);
 }
 
 void dmig_show_report(FILE *out, const json_t *report)

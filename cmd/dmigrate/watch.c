@@ -86,8 +86,8 @@ static int after_death(struct follower *f, json_t **ret_report, struct dmig_erro
 	if (*ret_report)
 		return DMIG_WATCH_REPORT;
 	return dmig_error_set_class(err, DMIG_ERR_UNKNOWN, ECHILD,
-		"dmigrated of migration %s ended without a report: %s; log: %s/%s/log", f->w->id,
-		e && e->message ? e->message : "its report cannot be read", dmig_run_dir(), f->w->id);
+		"dmigrated of migration %s ended without a report: %s; log: %s/log", f->w->id,
+		e && e->message ? e->message : "its report cannot be read", dmig_state_dir());
 }
 
 static bool is_committed(const struct follower *f)
