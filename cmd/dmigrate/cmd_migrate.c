@@ -43,17 +43,15 @@ int dmig_migrate_add_bind(void *values, const char *text, struct dmig_error **er
 /* It goes on without us; say how to see it again. */
 static int leave(const struct dmig_cli *cli, const struct dmig_watch *w, enum dmig_watch_end end)
 {
-	bool unknown = false;
 	const char *state = json_string_value(json_object_get(w->last, "state"));
-	if (state)
-		unknown = !strcmp(state, "unknown");
+	const char *what =
+		end == DMIG_WATCH_IMPATIENT ? "is still being cancelled" : "goes on in the background";
 	if (!cli->common.quiet)
-		fprintf(stderr,
-			"Migration %s goes on in the background; to see it: dmigrate status %s --watch\n",
-			w->id, w->id);
+		fprintf(stderr, "Migration %s %s; to see it: dmigrate status %s --watch\n", w->id, what,
+			w->id);
 	if (end == DMIG_WATCH_IMPATIENT)
 		return DMIG_EXIT_CANCELLED;
-	return unknown ? DMIG_EXIT_UNKNOWN : DMIG_EXIT_INCOMPLETE;
+	return state && !strcmp(state, "unknown") ? DMIG_EXIT_UNKNOWN : DMIG_EXIT_INCOMPLETE;
 }
 
 static int watch(const struct dmig_cli *cli, const char *id, int signals, struct dmig_error **err)

@@ -7,6 +7,9 @@
 
 #include "migrate/control.h"
 
+/* Digits of a real number: what a double surely holds, so that 0.048 is not 0.048000000000000001. */
+#define PRECISION 15
+
 static void print_note(const char *line, void *opaque)
 {
 	const struct dmig_cli *cli = opaque;
@@ -34,7 +37,7 @@ int dmig_command_begin(struct dmig_cli *cli, const struct dmig_cli_command *cmd,
 
 void dmig_command_print_json(json_t *obj)
 {
-	json_dumpf(obj, stdout, JSON_INDENT(2));
+	json_dumpf(obj, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(PRECISION));
 	putchar('\n');
 	json_decref(obj);
 }

@@ -48,11 +48,9 @@ static int set_entry(json_t *root, const char *name, const char *path, struct dm
 		return dmig_error_set_class(
 			err, DMIG_ERR_REFUSED, EINVAL, "\"runtimes\" is not an object; nothing was changed");
 	if (!path) {
-		if (json_object_del(runtimes, name) < 0)
-			return 0;
-		if (json_object_size(runtimes) == 0)
-			json_object_del(root, "runtimes");
-		return 1;
+		/* An empty object stays: without the key a reload would leave Docker's runtimes as they are.
+		 */
+		return json_object_del(runtimes, name) == 0;
 	}
 	if (!runtimes) {
 		json_object_set_new(root, "runtimes", json_object());

@@ -49,7 +49,7 @@ static void finish_phase(struct dmig_progress *p, double now_ms)
 {
 	char took[DMIG_FORMAT_MAX];
 	double ms = now_ms - p->phase_start_ms;
-	if (p->phase[0])
+	if (p->phase[0] && strcmp(p->phase, "done"))
 		dmig_progress_say(p, "%-10s %s", p->phase, dmig_format_time(ms > 0 ? ms : 0, took));
 }
 

@@ -17,11 +17,13 @@
 
 /* A dmigrated that is alive answers at once; its supervisor does no long work. */
 #define ANSWER_TIMEOUT_MS 10000
+/* One Ctrl-C may reach us twice: from the terminal, and passed on by what started us (timeout, docker). */
+#define SAME_KEY_MS 500
 
 struct follower {
 	struct dmig_watch *w;
 	struct dmig_progress progress;
-	bool cancelling;
+	int64_t cancelling_ms; /* since when; 0: it is not being cancelled */
 };
 
 int dmig_watch_signals(struct dmig_error **err)
@@ -113,12 +115,14 @@ static int on_event(struct follower *f, json_t *event, json_t **ret_report)
 static int on_signal(struct follower *f)
 {
 	cleanup_error struct dmig_error *e = NULL;
-	if (f->cancelling)
+	if (f->cancelling_ms && dmig_now_ms() - f->cancelling_ms < SAME_KEY_MS)
+		return -1;
+	if (f->cancelling_ms)
 		return DMIG_WATCH_IMPATIENT;
 	if (!f->w->owner || is_committed(f))
 		return DMIG_WATCH_LEFT;
 	if (dmig_watch_request(f->w->id, "{\"op\":\"cancel\"}", NULL, &e) == 0) {
-		f->cancelling = true;
+		f->cancelling_ms = dmig_now_ms();
 		dmig_progress_say(&f->progress, "Cancelling ...");
 		return -1;
 	}

@@ -4,7 +4,7 @@
 
 scenario: {"bootstrap": line to print | null (end without an answer), "bootstrap_exit": code,
            "ready": "R" or an error text, "reports": store the report (default true),
-           "events": [event | {"wait": "cancel"} | {"die": true}], "report": {...}, "cancel": "ok" or an error text,
+           "events": [event | {"wait": "cancel"} | {"sleep": seconds} | {"die": true}], "report": {...}, "cancel": "ok" or an error text,
            "resolve": the same}
 Everything that it was asked is appended to $FAKE_DIR/asked, a JSON value a line.
 """
@@ -54,6 +54,9 @@ class Migration:
                 os.kill(os.getpid(), signal.SIGKILL)
             if event.get("wait") == "cancel":
                 self.cancelled.wait()
+                continue
+            if "sleep" in event:
+                self.ended.wait(event["sleep"])
                 continue
             self.last = {"event": "status", "id": self.id, "state": "running", **event}
             send(self.last)

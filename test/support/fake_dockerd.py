@@ -22,10 +22,12 @@ class State:
     def load(self):
         try:
             with open(self.file, encoding="utf-8") as file:
-                configured = json.load(file).get("runtimes", {})
+                configured = json.load(file).get("runtimes")
         except FileNotFoundError:
-            configured = {}
-        self.runtimes = {"runc": {"path": "runc"}, **configured}
+            configured = None
+        # As the real one: a file that does not name them leaves them alone.
+        if configured is not None or not self.runtimes:
+            self.runtimes = {"runc": {"path": "runc"}, **(configured or {})}
 
     def hangup(self, *_):
         if not self.deaf:

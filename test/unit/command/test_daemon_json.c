@@ -57,7 +57,7 @@ static void replaces_and_leaves(void **state)
 static void removes(void **state)
 {
 	(void)state;
-	edits(alone, NULL, "{}\n");
+	edits(alone, NULL, "{\n    \"runtimes\": {}\n}\n");
 	edits("{\"debug\": true}", NULL, NULL);
 	edits("", NULL, NULL);
 	edits("{\"runtimes\": {\"a\": {\"path\": \"/a\"}, \"dmigrate\": {\"path\": \"/d\"}}}", NULL,

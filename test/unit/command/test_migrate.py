@@ -3,6 +3,7 @@ import json
 import os
 import pty
 import signal
+import time
 
 import pytest
 from conftest import failed, report
@@ -219,3 +220,34 @@ def test_bad_input_changes_nothing(stage, args):
     done = stage.run("migrate", "web", *args, code=2)
     assert done.stderr.startswith("dmigrate: ") and done.stderr.count("\n") == 1
     assert stage.asked("ssh") == [] and stage.asked("source") == []
+
+
+def test_interrupt_that_arrives_twice_is_one(stage):
+    stage.play(events=[STATUS, {**STATUS, "phase": "stage"}, {"wait": "cancel"}, {"sleep": 1.5}],
+               report=failed("cancelled", 5, "cancelled", "source"))
+    running = stage.start("migrate", "web", "ssh://b", stderr=-1)
+    for line in running.stderr:
+        if "check" in line:
+            running.send_signal(signal.SIGINT)
+        if "Cancelling" in line:
+            running.send_signal(signal.SIGINT)
+            break
+    out, _ = running.communicate(timeout=20)
+    assert running.returncode == 5
+    assert "web to ssh://b: cancelled" in out
+
+
+def test_interrupt_again_leaves(stage):
+    stage.play(events=[STATUS, {**STATUS, "phase": "stage"}, {"wait": "cancel"}, {"sleep": 10}],
+               report=failed("cancelled", 5, "cancelled", "source"))
+    running = stage.start("migrate", "web", "ssh://b", stderr=-1)
+    for line in running.stderr:
+        if "check" in line:
+            running.send_signal(signal.SIGINT)
+        if "Cancelling" in line:
+            break
+    time.sleep(1)  # the two must be told apart
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=20)
+    assert running.returncode == 5
+    assert "is still being cancelled" in err
