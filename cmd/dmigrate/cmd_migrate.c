@@ -98,9 +98,11 @@ static int take_arguments(struct dmig_options *o, char **args, struct dmig_error
 	const char *dest = args[1] ? args[1] : "";
 	o->container = strdup(args[0]);
 	o->destination = strdup(dest);
-	if (!*dest)
-		o->host = strdup(""); /* a check of this side alone dials nobody */
-	if (!o->container || !o->destination || (!*dest && !o->host))
+	if (!*dest) { /* a check of this side alone dials nobody */
+		o->host = strdup("");
+		o->key = strdup("");
+	}
+	if (!o->container || !o->destination || (!*dest && (!o->host || !o->key)))
 		return dmig_error_set(err, ENOMEM, "out of memory");
 	if (!*args[0])
 		return dmig_error_set_class(

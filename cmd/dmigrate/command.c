@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "migrate/control.h"
+#include "util/cleanup.h"
 
 /* Digits of a real number: what a double surely holds, so that 0.048 is not 0.048000000000000001. */
 #define PRECISION 15
@@ -65,4 +67,15 @@ json_t *dmig_command_error_json(const struct dmig_error *e, int exit_code)
 {
 	return json_pack("{s:{s:s,s:i,s:s},s:i}", "error", "side", dmig_side_name(e->side), "code", e->code,
 		"message", e->message ? e->message : "", "exit_code", exit_code);
+}
+
+void dmig_command_print_error(const char *side, const char *message)
+{
+	cleanup_free char *copy = strdup(message);
+	char *rest = copy;
+	bool named = side && *side && strcmp(side, dmig_side_name(DMIG_SIDE_LOCAL));
+	fprintf(stderr, "dmigrate: %s%s", named ? side : "", named ? ": " : "");
+	/* A check puts its findings on lines of their own. */
+	for (char *line; (line = strsep(&rest, "\n"));)
+		fprintf(stderr, "%s\n", dmig_cli_clean(line));
 }

@@ -30,6 +30,9 @@ int dmig_command_begin(struct dmig_cli *cli, const struct dmig_cli_command *cmd,
 void dmig_command_print_json(json_t *obj);
 /* Error as {"error":{side,code,message},"exit_code":N}, new reference. */
 json_t *dmig_command_error_json(const struct dmig_error *e, int exit_code);
+/* "dmigrate: SIDE: message" on stderr, cleaned line by line. side may be NULL, "" or "local": then it is left
+ * out. */
+void dmig_command_print_error(const char *side, const char *message);
 int dmig_command_exit_code(const struct dmig_error *e);
 
 extern const struct dmig_cli_program dmig_program; /* the table, in main.c */

@@ -51,15 +51,10 @@ static const struct dmig_cli_command *find(const char *name)
 	return NULL;
 }
 
-/* The one place that prints an error. */
 static int print_error(const struct dmig_cli *cli, const struct dmig_error *e)
 {
 	int code = dmig_command_exit_code(e);
-	char *message = strdup(e->message ? e->message : strerror(e->code));
-	const char *side = e->side == DMIG_SIDE_LOCAL ? "" : dmig_side_name(e->side);
-	fprintf(stderr, "dmigrate: %s%s%s\n", side, *side ? ": " : "",
-		message ? dmig_cli_clean(message) : "out of memory");
-	free(message);
+	dmig_command_print_error(dmig_side_name(e->side), e->message ? e->message : strerror(e->code));
 	if (cli->common.json)
 		dmig_command_print_json(dmig_command_error_json(e, code));
 	return code;

@@ -38,12 +38,14 @@ static void show_title(FILE *out, const json_t *report)
 	cleanup_free char *result = dmig_json_text(report, "result");
 	if (!id || !name || !container || !to || !result)
 		return;
+	/* Before the container was found there is only what was asked for. */
+	const char *what = *name ? name : container;
 	if (!has_text(report, "result", "ok"))
-		fprintf(out, "%s to %s: %s", container, to, result);
+		fprintf(out, "%s%s%s: %s", what, *to ? " to " : "", to, result);
 	else if (!has_phase(report, "commit"))
-		fprintf(out, "%s%s%s: nothing stands in the way", container, *to ? " to " : "", to);
+		fprintf(out, "%s%s%s: nothing stands in the way", what, *to ? " to " : "", to);
 	else
-		fprintf(out, "%s moved to %s as %s", container, to, *name ? name : container);
+		fprintf(out, "%s moved to %s", what, to);
 	fprintf(out, "  (migration %s)\n", id);
 }
 
@@ -150,18 +152,9 @@ void dmig_show_report_error(const json_t *report)
 {
 	const json_t *e = json_object_get(report, "error");
 	cleanup_free char *side = dmig_json_text(e, "side");
-	const char *text = json_string_value(json_object_get(e, "message"));
-	char *message = text ? strdup(text) : NULL;
-	bool has_side = side && *side && strcmp(side, "local");
-	if (!message)
-		return;
-	/* A check lists its findings one a line; each is cleaned by itself. */
-	char *rest = message;
-	for (char *line; (line = strsep(&rest, "\n"));)
-		if (*line)
-			fprintf(stderr, "dmigrate: %s%s%s\n", has_side ? side : "", has_side ? ": " : "",
-				dmig_cli_clean(line));
-	free(message);
+	const char *message = json_string_value(json_object_get(e, "message"));
+	if (message)
+		dmig_command_print_error(side, message);
 }
 
 int dmig_show_exit_code(const json_t *report)

@@ -96,6 +96,17 @@ static char *config_value(const char *config, const char *name)
 	return NULL;
 }
 
+/* The shell there reads it, so nothing that a shell would take apart. */
+static int choose_program(struct dmig_ssh *s, struct dmig_error **err)
+{
+	const char *path = getenv("DMIGRATE_REMOTE");
+	s->program = path && *path ? path : "dmigrated";
+	if (!is_name(s->program, "/._-+"))
+		return dmig_error_set_class(
+			err, DMIG_ERR_USAGE, EINVAL, "DMIGRATE_REMOTE is not a plain path");
+	return 0;
+}
+
 static int ask_config(struct dmig_ssh *s, struct dmig_error **err)
 {
 	cleanup_free char *config = NULL;
@@ -121,7 +132,9 @@ int dmig_ssh_open(const char *text, struct dmig_ssh *ret, struct dmig_error **er
 	ret->target = strdup(text);
 	if (!copy || !ret->target)
 		return dmig_error_set(err, ENOMEM, "out of memory");
-	int r = split(copy, &a, err);
+	int r = choose_program(ret, err);
+	if (r == 0)
+		r = split(copy, &a, err);
 	if (r == 0)
 		r = build_words(&a, &ret->words, err);
 	if (r == 0)

@@ -8,13 +8,17 @@
 #include "cli/table.h"
 #include "util/error.h"
 
-/* A host as ssh reaches it. $DMIGRATE_SSH (words split at blanks) replaces the command "ssh". */
+/*
+ * A host as ssh reaches it. $DMIGRATE_SSH (words split at blanks) replaces the command "ssh",
+ * $DMIGRATE_REMOTE the path of dmigrated there.
+ */
 struct dmig_ssh {
 	char **words; /* the ssh command, options, "--", host; what to do there is to follow. NULL-terminated
 		       */
 	char *target; /* as given, for messages */
-	char *hostname; /* what ssh makes of it: aliases resolved */
-	bool root;      /* the user there is root */
+	char *hostname;      /* what ssh makes of it: aliases resolved */
+	const char *program; /* dmigrated there; lent */
+	bool root;           /* the user there is root */
 };
 
 /* Further options stand before these last words. */

@@ -34,7 +34,7 @@ static char **bootstrap_argv(const struct dmig_ssh *s, const char *id, struct dm
 	dmig_words_free(base);
 	if (!s->root)
 		dmig_words_add(&w, "sudo", "-n", NULL);
-	dmig_words_add(&w, "dmigrated", "--bootstrap", "--id", id, NULL);
+	dmig_words_add(&w, s->program, "--bootstrap", "--id", id, NULL);
 	if (ports.low) {
 		snprintf(range, sizeof(range), "%d-%d", ports.low, ports.high);
 		dmig_words_add(&w, "--data-port", range, NULL);

@@ -88,6 +88,8 @@ int source__dial(struct source *s, enum dmig_role role, uint16_t port, int timeo
 int source__connect(struct source *s, struct dmig_error **err)
 {
 	struct dmig_conn *conn = NULL;
+	if (s->o->dry_run && !*s->o->host)
+		return 0; /* a check of this side alone */
 	int r = dmig_key_parse(s->o->key, strlen(s->o->key), &s->key, err);
 	if (r < 0)
 		return r;
@@ -278,7 +280,7 @@ int source__check(struct source *s, struct dmig_error **err)
 	int r = look_at_container(s, err);
 	if (r == 0)
 		r = source_findings(s, err);
-	if (r == 0)
+	if (r == 0 && s->peer)
 		r = destination_findings(s, err);
 	return r;
 }

@@ -18,5 +18,6 @@ def commands(dmigrate):
 
 
 def options(*program):
-    """Names of the long options, from --help."""
-    return set(re.findall(r"^\s+(?:-\w, )?--([a-z-]+)", output(*program, "--help"), re.M))
+    """Names of the long options, from --help: what stands at the left of its rows."""
+    left = re.findall(r"^\s+(--?\w.*?)(?:  |$)", output(*program, "--help"), re.M)
+    return {name for row in left for name in re.findall(r"--([a-z-]+)", row)}

@@ -64,7 +64,7 @@ def stage(tmp_path):
 def report(**more):
     """A report as a real migration has it."""
     return {
-        "container": "web", "name": "web", "source": "a", "destination": "ssh://b", "result": "ok", "error": None,
+        "container": "c" * 64, "name": "web", "source": "a", "destination": "ssh://b", "result": "ok", "error": None,
         "exit_code": 0,
         "phases": [{"name": "connect", "side": "source", "start_ms": 0, "ms": 12},
                    {"name": "commit", "side": "source", "start_ms": 12, "ms": 3},

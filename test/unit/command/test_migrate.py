@@ -46,7 +46,7 @@ def test_dmigrated_is_detached(stage):
 def test_report_for_people(stage):
     stage.play(events=[STATUS, DRAIN], report=report())
     done = stage.run("migrate", "web", "ssh://b")
-    assert done.stdout.splitlines()[0].startswith("web moved to ssh://b as web  (migration ")
+    assert done.stdout.splitlines()[0].startswith("web moved to ssh://b  (migration ")
     table = [line.split() for line in done.stdout.splitlines()]
     assert ["connect", "12", "ms", "-"] in table
     assert ["commit", "3.0", "ms", "1.5", "ms"] in table
@@ -171,7 +171,7 @@ def test_check(stage):
     assert stage.asked("source")[0]["dry_run"] is True
     stage.run("check", "web")
     here = stage.asked("source")[1]
-    assert (here["destination"], here["host"], here["port"]) == ("", "", 0)
+    assert (here["destination"], here["host"], here["port"], here["key"]) == ("", "", 0, "")
     stage.run("migrate", "web", "ssh://b", "--dry-run")
     assert stage.asked("source")[2]["dry_run"] is True
 
@@ -201,6 +201,22 @@ def test_bootstrap_failures_are_explained(stage, case):
     done = stage.run("migrate", "web", f"ssh://{case.get('host', 'b')}", code=4)
     assert case["part"] in done.stderr
     assert stage.asked("source") == []
+
+
+def test_findings_stand_on_lines_of_their_own(stage):
+    stage.play(report=failed("refused", 3, "cannot be moved:\n  a: b\033\n  c: d", "source"))
+    done = stage.run("migrate", "web", "ssh://b", code=3)
+    assert done.stderr == "dmigrate: source: cannot be moved:\n  a: b?\n  c: d\n"
+
+
+def test_dmigrated_elsewhere(stage):
+    stage.play(report=report())
+    stage.env["FAKE_PATH"] = "/usr/bin:/bin"
+    stage.env["DMIGRATE_REMOTE"] = str(stage.bin / "dmigrated")
+    stage.run("migrate", "web", "ssh://b")
+    assert len(stage.asked("bootstrap")) == 1
+    stage.env["DMIGRATE_REMOTE"] = "a;b"
+    stage.run("migrate", "web", "ssh://b", code=2)
 
 
 def test_sudo_unless_root(stage):
