@@ -72,21 +72,13 @@ static int check_limits(struct dmig_docker__check *k)
 	return 0;
 }
 
-static bool listed(const char *const *list, const char *name)
-{
-	for (; list && *list; list++)
-		if (!strcmp(*list, name))
-			return true;
-	return false;
-}
-
 /* A volume that is here already would lose what it holds. */
 static void check_contents(struct dmig_docker__check *k, const char *name, const json_t *here)
 {
-	bool known = k->opts->stale_volumes || k->allow;
-	if (!dmig_docker__volume_holds_data(here) || listed(k->opts->stale_volumes, name))
+	const char *state_dir = k->opts->state_dir;
+	if (!dmig_docker__volume_holds_data(here) || (state_dir && dmig_docker__is_stale(state_dir, here)))
 		return;
-	if (known)
+	if (state_dir)
 		blocker(k,
 			"volume %s: it exists here and holds data that no move left: remove it or rename it",
 			name);

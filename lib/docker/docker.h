@@ -127,11 +127,10 @@ struct dmig_check_opts {
 	bool source_keep;              /* --source keep */
 	const char *const *bind_share; /* NULL-terminated paths with --bind PATH=share or copy */
 	/*
-	 * Destination: NULL-terminated volumes that an earlier move left here, so that their contents may be
-	 * replaced. Any other that holds data is a blocker; NULL (not known): a warning, and with an allow
-	 * list a blocker all the same.
+	 * Destination: our state folder. Volumes that an earlier move left here (dmig_docker_stale_mark) may be
+	 * replaced; any other that holds data is a blocker. NULL: nothing is known, only a warning.
 	 */
-	const char *const *stale_volumes;
+	const char *state_dir;
 };
 /* On the source: blockers of the container itself (swarm, foreign runtime, namespaces, mounts, volumes used
  * by others, ...). */
@@ -142,6 +141,14 @@ int dmig_docker_check_source(struct dmig_docker *d, const struct dmig_container 
 int dmig_docker_check_target(struct dmig_docker *d, const struct dmig_spec *s,
 	const struct dmig_check_opts *opts, const struct dmig_allow *allow, struct dmig_findings *f,
 	struct dmig_error **err);
+
+/*
+ * On the source, when the move is done: remember in state_dir that its named volumes are stale, so that they may be
+ * replaced when the container comes back. On the destination, when it runs: they are no longer.
+ */
+int dmig_docker_stale_mark(
+	struct dmig_docker *d, const char *state_dir, const struct dmig_container *c, struct dmig_error **err);
+void dmig_docker_stale_forget(const char *state_dir, const struct dmig_container *c);
 
 /* ------------------------------------------------------------------ images */
 

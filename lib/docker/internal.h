@@ -216,6 +216,8 @@ bool dmig_docker__is_volume_first(const struct dmig_container *c, size_t i);
 /* NULL in *ret when there is none. */
 int dmig_docker__volume_get(struct dmig_docker *d, const char *name, json_t **ret, struct dmig_error **err);
 int dmig_docker__volume_create(struct dmig_docker *d, const json_t *volume, struct dmig_error **err);
+/* Is it one that a move left here, untouched since? stale.c */
+bool dmig_docker__is_stale(const char *state_dir, const json_t *volume);
 /* Anything in its mount point? What cannot be read counts as data. */
 bool dmig_docker__volume_holds_data(const json_t *volume);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "support.h"
 
@@ -237,8 +239,7 @@ static void has_volume(const char *folder, const char *driver)
 static void volumes_that_are_here(void **state)
 {
 	char *folder = test_mkdir(), *file = dmig_asprintf("%s/data", folder);
-	const char *stale[] = {"other", NULL, NULL};
-	struct dmig_check_opts opts = {.stale_volumes = stale};
+	struct dmig_check_opts opts = {.state_dir = "/nowhere"};
 	(void)state;
 	has_volume(folder, "local");
 	check(rich(), &opts);
@@ -249,20 +250,51 @@ static void volumes_that_are_here(void **state)
 		has_line(found.warnings, "volume named: it exists here and its contents will be replaced"));
 	assert_null(found.blockers);
 	check(rich(), &opts);
-	assert_true(
-		has_line(found.blockers, "volume named: it exists here and holds data that no move left"));
-	stale[1] = "named";
-	check(rich(), &opts);
-	assert_null(found.blockers);
+	blocked("volume named: it exists here and holds data that no move left");
 	fake_docker_on(fake, "GET", "/containers/json", 200,
 		"[{\"Id\":\"x\",\"Names\":[\"/db\"],\"Mounts\":[{\"Name\":\"named\"}]}]");
-	check(rich(), &opts);
-	assert_true(has_line(found.blockers, "running containers use it here: db"));
+	check(rich(), NULL);
+	blocked("running containers use it here: db");
 	fake_docker_on(fake, "GET", "/containers/json", 200, "[]");
 	has_volume(folder, "sshfs");
-	check(rich(), &opts);
-	assert_true(has_line(found.blockers, "another driver"));
+	check(rich(), NULL);
+	blocked("another driver");
 	free(file);
+	test_rmdir(folder);
+}
+
+/* Left by a move, then worked on by somebody, then gone: only the first may be replaced. */
+static void volumes_that_a_move_left(void **state)
+{
+	char *folder = test_mkdir(), *file = dmig_asprintf("%s/data", folder),
+	     *more = dmig_asprintf("%s/more", folder);
+	char *marks = test_mkdir();
+	struct dmig_check_opts opts = {.state_dir = marks};
+	struct dmig_docker *d = NULL;
+	struct dmig_error *err = NULL;
+	struct dmig_container *c = container_of(load_json(SPEC_28));
+	(void)state;
+	has_volume(folder, "local");
+	assert_int_equal(dmig_write_file_atomic(file, "x", 1, 0600, NULL), 0);
+	/* The clock of a filesystem is coarse: what comes next must show. */
+	const struct timespec past[2] = {{1700000000, 0}, {1700000000, 0}};
+	assert_int_equal(utimensat(AT_FDCWD, folder, past, 0), 0);
+	assert_ok(dmig_docker_open(&d, &err), err);
+	assert_ok(dmig_docker_stale_mark(d, marks, c, &err), err);
+	check(rich(), &opts);
+	assert_null(found.blockers);
+	assert_int_equal(dmig_write_file_atomic(more, "x", 1, 0600, NULL), 0);
+	check(rich(), &opts);
+	blocked("holds data that no move left");
+	assert_ok(dmig_docker_stale_mark(d, marks, c, &err), err);
+	dmig_docker_stale_forget(marks, c);
+	check(rich(), &opts);
+	blocked("holds data that no move left");
+	dmig_container_free(c);
+	dmig_docker_free(d);
+	free(file);
+	free(more);
+	test_rmdir(marks);
 	test_rmdir(folder);
 }
 
@@ -337,6 +369,7 @@ int main(void)
 		with_fake(published_ports_of_containers),
 		with_fake(ports_of_other_programs),
 		with_fake(volumes_that_are_here),
+		with_fake(volumes_that_a_move_left),
 		with_fake(volumes_that_must_be_made),
 		with_fake(limits_that_this_host_cannot_keep),
 		with_fake(the_rest),
