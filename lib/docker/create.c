@@ -50,7 +50,10 @@ static int make_networks(struct making *m)
 static int make_volume(struct making *m, const struct dmig_mount *mount)
 {
 	cleanup_json json_t *here = NULL;
+	const char *state_dir = m->o->state_dir;
 	int r = dmig_docker__volume_get(m->d, mount->name, &here, m->err);
+	if (r == 0 && here && state_dir && dmig_docker__is_stale(state_dir, here))
+		r = dmig_docker__stale_take(state_dir, here, m->err);
 	if (r < 0 || here)
 		return r;
 	r = dmig_docker__volume_create(m->d, dmig_docker__spec_volume(m->s, mount->name), m->err);

@@ -183,7 +183,8 @@ struct dmig_target_opts {
 	const char *image_id; /* at this host */
 	const char *runtime;  /* "dmigrate" */
 	bool tcp_close;
-	/* Named volumes left by an earlier move are reused (contents replaced). */
+	/* As in dmig_check_opts: volumes left by an earlier move are reused, their contents will be replaced. */
+	const char *state_dir;
 	dmig_docker_made_fn *made;
 	void *opaque;
 };

@@ -218,6 +218,8 @@ int dmig_docker__volume_get(struct dmig_docker *d, const char *name, json_t **re
 int dmig_docker__volume_create(struct dmig_docker *d, const json_t *volume, struct dmig_error **err);
 /* Is it one that a move left here, untouched since? stale.c */
 bool dmig_docker__is_stale(const char *state_dir, const json_t *volume);
+/* From now on it is replaced: it counts as stale, however it looks. */
+int dmig_docker__stale_take(const char *state_dir, const json_t *volume, struct dmig_error **err);
 /* Anything in its mount point? What cannot be read counts as data. */
 bool dmig_docker__volume_holds_data(const json_t *volume);
 

@@ -31,11 +31,28 @@ static char *mark_of(const json_t *volume)
 		(long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
+/* The line for a volume whose contents are being replaced. */
+static char *mark_of_taken(const json_t *volume)
+{
+	return dmig_asprintf("%.64s taken\n", dmig_docker__text(volume, "CreatedAt"));
+}
+
 bool dmig_docker__is_stale(const char *state_dir, const json_t *volume)
 {
 	cleanup_free char *path = mark_path(state_dir, dmig_docker__text(volume, "Name"));
-	cleanup_free char *now = mark_of(volume), *then = NULL;
-	return path && now && dmig_read_file(path, MAX_MARK, &then, NULL) == 0 && !strcmp(now, then);
+	cleanup_free char *now = mark_of(volume), *taken = mark_of_taken(volume), *then = NULL;
+	if (!path || !now || !taken || dmig_read_file(path, MAX_MARK, &then, NULL) < 0)
+		return false;
+	return !strcmp(now, then) || !strcmp(taken, then);
+}
+
+int dmig_docker__stale_take(const char *state_dir, const json_t *volume, struct dmig_error **err)
+{
+	cleanup_free char *path = mark_path(state_dir, dmig_docker__text(volume, "Name"));
+	cleanup_free char *line = mark_of_taken(volume);
+	if (!path || !line)
+		return dmig_docker__oom(err);
+	return dmig_write_file_atomic(path, line, strlen(line), 0600, err);
 }
 
 static int mark(struct dmig_docker *d, const char *state_dir, const char *name, struct dmig_error **err)
