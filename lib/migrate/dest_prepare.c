@@ -12,6 +12,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 /* From Docker's start request until its runtime wrapper waits for images: mounts, network, shim. */
 #define STARTED_MS 60000
@@ -95,7 +96,8 @@ int dest__check(struct dest *d, json_t *body, json_t **ret_result, struct dmig_e
 	if (r < 0)
 		return r;
 	struct dmig_check_opts opts = {
-		.tcp_close = d->tcp_close, .source_keep = d->source_keep, .bind_share = (const char *const *)d->binds};
+		.tcp_close = d->tcp_close, .source_keep = d->source_keep, .bind_share = (const char *const *)d->binds,
+		.state_dir = dmig_state_dir()};
 	r = dmig_docker_check_target(d->docker, d->spec, &opts, d->o->allow, &f, err);
 	if (r == 0)
 		check_criu(&f);
@@ -137,7 +139,8 @@ static int take_image(struct dest *d, struct dmig_error **err)
 
 int dest__prepare(struct dest *d, struct dmig_error **err)
 {
-	struct dmig_target_opts opts = {.runtime = "dmigrate", .tcp_close = d->tcp_close, .made = made, .opaque = d};
+	struct dmig_target_opts opts = {.runtime = "dmigrate", .tcp_close = d->tcp_close,
+		.state_dir = dmig_state_dir(), .made = made, .opaque = d};
 	int r = take_image(d, err);
 	if (r < 0)
 		return r;

@@ -11,6 +11,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 /* runc and CRIU up to the point where they need images: execs and probing of the kernel. */
 #define LAUNCH_MS 30000
@@ -217,6 +218,7 @@ int dest__finish(struct dest *d, json_t **ret_report, struct dmig_error **err)
 		r = dmig_dest_roll_forward(d->w->journal, err);
 	if (r < 0)
 		return r;
+	dmig_docker_stale_forget(dmig_state_dir(), d->container);
 	*ret_report = json_pack("{s:I,s:o,s:{s:I,s:I}}", "resumed_us", (json_int_t)d->resumed_us, "timeline",
 		dmig_timeline_to_json(d->w->timeline), "files", "count", (json_int_t)d->files.files, "bytes",
 		(json_int_t)d->files.bytes);

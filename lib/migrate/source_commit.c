@@ -10,6 +10,7 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 /* Restoring: CRIU's work plus reading back the memory that was sent. */
 #define READY_MS 600000
@@ -115,9 +116,13 @@ static int end_tasks(struct source *s, struct dmig_error **err)
 
 static int remove_source(struct source *s, struct dmig_error **err)
 {
+	cleanup_error struct dmig_error *unmarked = NULL;
+	/* Named volumes stay here and may be replaced when the container comes back. */
+	if (dmig_docker_stale_mark(s->docker, dmig_state_dir(), s->container, &unmarked) < 0)
+		log_warn("%s", unmarked ? unmarked->message : "volumes are not marked as stale");
 	if (s->o->source_after == DMIG_SOURCE_KEEP)
 		return 0;
-	/* Anonymous volumes go with it; named ones stay (docs: stale, reused on the way back). */
+	/* Anonymous volumes go with it. */
 	return dmig_docker_remove_container(s->docker, s->container->id, false, true, err);
 }
 
