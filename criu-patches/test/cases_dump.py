@@ -2,6 +2,7 @@
 """Dump: stages, refusals, the ways to configure the socket, tmpfs mounts."""
 import os
 import select
+import signal
 import stat
 import subprocess
 
@@ -58,6 +59,18 @@ def case_dump_killed(c):
     criu.until("post-dump")
     criu.kill()
     victim.assert_runs()
+
+
+def case_dumped_tasks_killed(c):
+    """How a migration ends: the tasks are killed first, then CRIU hears that all is well."""
+    victim = c.fresh()
+    criu = c.dump(victim)
+    criu.until("post-dump")
+    for pid in lab.tree(victim.root):
+        os.kill(pid, signal.SIGKILL)
+    criu.say(answer())
+    assert criu.finish() == 0
+    lab.wait_for("nobody is left", lambda: (lab.reap(), not lab.victims_left())[1])
 
 
 def case_no_listener(c):

@@ -150,6 +150,23 @@ def case_wait_images_refused(c):
     assert victim.beats() == before and not lab.victims_left()
 
 
+def case_oom_score_adj(c):
+    """0 is restored as well, whatever CRIU's caller has."""
+    victim = c.dumped()
+    with open("/proc/self/oom_score_adj", "w") as f:
+        f.write("300")
+    criu = c.restore()
+    with open("/proc/self/oom_score_adj", "w") as f:
+        f.write("0")
+    root = criu.until("post-resume")[1]
+    criu.say(answer())
+    assert criu.finish() == 0
+    victim.assert_runs()
+    for pid in lab.tree(root):
+        with open(f"/proc/{pid}/oom_score_adj") as f:
+            assert f.read() == "0\n", pid
+
+
 def soft_nofile(pid):
     with open(f"/proc/{pid}/limits") as f:
         return [line.split()[3] for line in f if line.startswith("Max open files")][0]
