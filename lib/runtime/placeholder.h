@@ -63,7 +63,7 @@ struct dmig_restore_opts {
 	bool wait_images; /* images_dir holds descriptors.json only: CRIU asks (stage WAIT_IMAGES) before it
 			     reads the others */
 	const char *tty_key; /* name of the terminal in the dump, "tty[RDEV:DEV]"; NULL: no terminal */
-	int log_level;
+	int log_level;       /* of CRIU; runc's own wish, 4, wins as long as CRIU takes it from its caller */
 };
 /*
  * Let the helper run `runc restore` (on a copy of the bundle with realpath'd binds, no prestart hooks,

@@ -115,6 +115,10 @@ class Target:
     def restore(self, source, stage="pre-resume"):
         """From the waiting helper to a stage of CRIU."""
         self.driver("vacate")
+        self.continue_restore(source, stage)
+
+    def continue_restore(self, source, stage="pre-resume"):
+        """The same, vacated already."""
         options = ("external " if source.external else "") + (f"tty={source.tty_key}" if source.tty_key else "")
         self.driver(f"restore {source.images} {options}")
         start = time.monotonic()

@@ -321,6 +321,26 @@ def test_restart_policy_never_makes_a_fresh_copy(docker, make_target):
     gone(target)
 
 
+@pytest.mark.parametrize("moment", ["vacated", "pre-resume"])
+def test_shim_dies(docker, make_target, moment):
+    """containerd gives the container up; nothing may run on."""
+    source = Source(docker)
+    target = make_target("--hostname", source.hostname)
+    pid = target.start()
+    target.driver("vacate")
+    if moment == "pre-resume":
+        target.continue_restore(source)
+    shim = target.host.output(["pgrep", "-f", f"containerd-shim.* -id {target.id}"]).split()[0]
+    target.host.run(["kill", "-9", shim])
+    beds.wait_for(lambda: fails(target, "check"), "the cancel")
+    target.driver("undo")
+    beds.wait_for(lambda: target.state()["Status"] == "exited", "Docker to see the end")
+    assert target.ticks() == []
+    assert not target.host.path(f"/proc/{pid}").exists()
+    target.remove()
+    gone(target)
+
+
 def test_dockerd_restarts_while_waiting(docker, make_target):
     """With live-restore, as hosts have that are not to lose containers with their daemon."""
     host = docker.b

@@ -150,6 +150,15 @@ def test_undo_while_criu_waits_at_pre_resume(bed, dumped):
     ends_and_goes(bed, pid)
 
 
+def test_undo_after_the_release(bed, dumped):
+    """The commit was decided against in the last moment: who undoes may still do so."""
+    pid = bed.start_waiting()
+    restore_up_to(bed, dumped)
+    bed.driver("release")
+    bed.driver("undo")
+    ends_and_goes(bed, pid)
+
+
 def test_restart_after_undo_is_refused(bed):
     pid = bed.start_waiting()
     bed.driver("vacate")
