@@ -19,6 +19,8 @@
 /* One stage of the dump; memory is written between two of them, so this grows with it: 1 GiB takes 1-4 s here. */
 #define STAGE_MS 600000
 #define ABORT_MS 2000
+/* All tasks are stopped already: this takes well below a millisecond. */
+#define CGROUP_FREEZE_MS 1000
 /* Between two looks at tasks that were exec'd into the container. */
 #define EXEC_POLL_MS 50
 
@@ -140,7 +142,8 @@ static int until_post_dump(struct source *s, struct dmig_error **err)
 	if (!s->frozen_us)
 		return dmig_error_set(err, EPROTO, "CRIU dumped without saying when all tasks were stopped");
 	dmig_timeline_step(s->w->timeline, "dump", s->frozen_us, 0);
-	return 0;
+	/* A CRIU that is killed from here on must not let the tasks run: their sockets are in repair mode (dump.h). */
+	return dmig_freezer_freeze(s->freezer, CGROUP_FREEZE_MS, err);
 }
 
 void source__release(struct source *s)
