@@ -29,10 +29,11 @@ static void pad(struct tar *t, size_t len)
 
 static void header(struct tar *t, char type, const char *name, const char *link, size_t size)
 {
-	char h[512] = {0};
+	char h[512] = {0}, octal[32];
 	snprintf(h, 100, "%s", name);
 	snprintf(h + 100, 8, "%07o", 0644);
-	snprintf(h + 124, 12, "%011zo", size);
+	snprintf(octal, sizeof(octal), "%011zo", size);
+	memcpy(h + 124, octal, 11);
 	memset(h + 148, ' ', 8);
 	h[156] = type;
 	snprintf(h + 157, 100, "%s", link ? link : "");
