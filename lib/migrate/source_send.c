@@ -96,6 +96,15 @@ static int send_mount(struct source *s, const struct dmig_mount *m, struct dmig_
 	return 0;
 }
 
+/* One volume may be mounted at several places of the container. */
+static bool is_sent(const struct dmig_container *c, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (c->mounts[i].type == c->mounts[index].type && !strcmp(c->mounts[i].source, c->mounts[index].source))
+			return true;
+	return false;
+}
+
 static int send_files(struct source *s, struct dmig_error **err)
 {
 	struct dmig_tree_send_opts rootfs = {.kind = DMIG_STREAM_ROOTFS,
@@ -107,7 +116,8 @@ static int send_files(struct source *s, struct dmig_error **err)
 		.opaque = s};
 	int r = send_tree(s, s->upper, &rootfs, err);
 	for (size_t i = 0; r == 0 && i < s->container->n_mounts; i++)
-		r = send_mount(s, &s->container->mounts[i], err);
+		if (!is_sent(s->container, i))
+			r = send_mount(s, &s->container->mounts[i], err);
 	if (r == 0 && s->log_path)
 		r = source__send_log(s, s->files.conn, err);
 	return r;
