@@ -30,8 +30,9 @@ test-all: build
 bench: build
 	bench/run $(B)
 
-zdtm: build
-	criu-patches/zdtm $(BUILD)/criu
+zdtm: build # CRIU's own tests, ours against a stock one; needs root and the whole machine
+	criu-patches/build.sh --stock $(BUILD)/criu-stock
+	criu-patches/zdtm $(BUILD)/criu $(BUILD)/criu-stock
 
 install: $(BUILD)/CMakeCache.txt # the prefix is part of the programs and units, so it is set before they are built
 	cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
