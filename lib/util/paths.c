@@ -10,7 +10,8 @@
 #include "util/cleanup.h"
 #include "util/io.h"
 
-/* A folder with this program is our libexec folder or the build tree: nobody else has a program of that name. */
+/* A folder with this program is our libexec folder or the build tree: nobody else has a program of that name.
+ */
 #define MARK "dmigrate-runc"
 
 static bool is_program(const char *path)
@@ -40,6 +41,14 @@ static char *executable_dir(void)
 	return strdup(path);
 }
 
+/* dir's neighbour: "/usr/sbin" and "bin" give "/usr/bin". Without "..", because such a path ends up in
+ * configurations. */
+static char *neighbour(const char *dir, const char *name)
+{
+	const char *slash = strrchr(dir, '/');
+	return slash ? dmig_asprintf("%.*s/%s", (int)(slash - dir), dir, name) : NULL;
+}
+
 static char *from_environment(const char *name)
 {
 	const char *dir = getenv("DMIGRATE_LIBEXEC");
@@ -53,14 +62,15 @@ static char *beside_mark(const char *dir, const char *name)
 	if (!is_program(mark))
 		return NULL;
 	char *found = if_program(dmig_asprintf("%s/%s", dir, name));
-	return found ? found : if_program(dmig_asprintf("%s/../%s/%s", dir, name, name));
+	cleanup_free char *own = neighbour(dir, name);
+	return found || !own ? found : if_program(dmig_asprintf("%s/%s", own, name));
 }
 
 char *dmig_libexec_path(const char *name)
 {
 	char *found = from_environment(name);
 	cleanup_free char *dir = executable_dir();
-	cleanup_free char *moved = dir ? dmig_asprintf("%s/../libexec/dmigrate", dir) : NULL;
+	cleanup_free char *moved = dir ? neighbour(dir, "libexec/dmigrate") : NULL;
 
 	if (!found && dir)
 		found = beside_mark(dir, name);
@@ -71,12 +81,14 @@ char *dmig_libexec_path(const char *name)
 
 char *dmig_program_path(const char *name)
 {
-	static const char *const places[] = {"", "/../bin", "/../sbin"};
 	char *found = from_environment(name);
 	cleanup_free char *dir = executable_dir();
+	cleanup_free char *bin = dir ? neighbour(dir, "bin") : NULL;
+	cleanup_free char *sbin = dir ? neighbour(dir, "sbin") : NULL;
+	const char *const places[] = {dir, bin, sbin};
 
-	for (size_t i = 0; !found && dir && i < sizeof(places) / sizeof(places[0]); i++)
-		found = if_program(dmig_asprintf("%s%s/%s", dir, places[i], name));
+	for (size_t i = 0; !found && i < sizeof(places) / sizeof(places[0]); i++)
+		found = places[i] ? if_program(dmig_asprintf("%s/%s", places[i], name)) : NULL;
 	return found ? found : strdup(name);
 }
 
