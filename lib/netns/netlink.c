@@ -61,21 +61,24 @@ struct request {
 	uint8_t attributes[32]; /* of a neighbour: NDA_DST */
 };
 
-static int send_request(int sock, struct request *q, size_t body)
+static int send_bytes(int sock, const void *message, size_t len)
 {
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-	q->h.nlmsg_len = (uint32_t)NLMSG_LENGTH(body);
 	ssize_t n;
 	do
-		n = sendto(sock, q, q->h.nlmsg_len, MSG_NOSIGNAL, (struct sockaddr *)&kernel, sizeof(kernel));
+		n = sendto(sock, message, len, MSG_NOSIGNAL, (struct sockaddr *)&kernel, sizeof(kernel));
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : 0;
 }
 
-typedef int message_fn(const struct nlmsghdr *h, size_t len, void *opaque);
+static int send_request(int sock, struct request *q, size_t body)
+{
+	q->h.nlmsg_len = (uint32_t)NLMSG_LENGTH(body);
+	return send_bytes(sock, q, q->h.nlmsg_len);
+}
 
 /* Answers until the kernel says done (dump) or acknowledges. fn's non-zero answer is kept, the rest is read and dropped. */
-static int receive(int sock, message_fn *fn, void *opaque)
+static int receive(int sock, netns_message_fn *fn, void *opaque)
 {
 	cleanup_free char *buf = malloc(BUFFER_BYTES);
 	int result = 0;
@@ -101,6 +104,12 @@ static int receive(int sock, message_fn *fn, void *opaque)
 				result = fn(h, h->nlmsg_len, opaque);
 		}
 	}
+}
+
+int netns__ask(int sock, const void *request, size_t len, netns_message_fn *fn, void *opaque)
+{
+	int r = send_bytes(sock, request, len);
+	return r < 0 ? r : receive(sock, fn, opaque);
 }
 
 /* Strings of the kernel end with a NUL inside their length, but need not. */

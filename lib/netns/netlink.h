@@ -46,6 +46,10 @@ int netns__each_address(int sock, netns_address_fn *fn, void *opaque, struct dmi
 /* Forget neighbours whose address is asked for or was not found: the next packet to them asks anew. */
 int netns__forget_unresolved(int sock, struct dmig_error **err);
 
+typedef int netns_message_fn(const struct nlmsghdr *h, size_t len, void *opaque);
+/* Sends a finished request and gives each answer to fn, until the kernel is done. 0, fn's first non-zero answer or -errno. */
+int netns__ask(int sock, const void *request, size_t len, netns_message_fn *fn, void *opaque);
+
 /* The parsers behind them, on one message; 1 = filled, 0 = not of this kind, -EPROTO. */
 int netns__parse_link(const struct nlmsghdr *h, size_t len, struct netns_link *ret);
 int netns__parse_address(const struct nlmsghdr *h, size_t len, struct netns_address *ret);

@@ -54,9 +54,17 @@ void dmig_announcer_free(struct dmig_announcer *a);
 int dmig_gate_close(const char *id, const char *const *macs, size_t n_macs, struct dmig_error **err);
 int dmig_gate_open(const char *id, struct dmig_error **err); /* missing is fine */
 
-/* TCP connections in a namespace: established ones, and those of them whose local end was reached through the host (published port). */
+/*
+ * TCP connections in a namespace. Those that came through a published port (the host's connection tracker sends them to
+ * another address than they were addressed to) end at the host's address and cannot move with the container. Nor can
+ * those that end at the host itself: docker-proxy's, and those of programs of the host.
+ */
 struct dmig_tcp_counts {
-	unsigned established, listening, outside; /* outside: peer is not an address of this namespace */
+	unsigned established, listening;
+	unsigned outside;   /* peer is not an address of this namespace */
+	unsigned published; /* of these: through a published port */
+	unsigned from_host; /* of these: peer is an address of the host */
+	char example[128];  /* one that is published, "CLIENT:PORT -> CONTAINER:PORT"; "" if there is none */
 };
 int dmig_netns_tcp_counts(pid_t pid, struct dmig_tcp_counts *ret, struct dmig_error **err);
 

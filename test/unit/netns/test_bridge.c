@@ -4,22 +4,17 @@
  *
  *	inside eth0 10.9.0.1 --veth-- host0 [br0 10.9.0.254] up0 --veth-- outside eth0 10.9.0.2
  */
-#include "support/test.h"
+#include "net_lab.h"
 
 #include "netns/netlink.h"
 #include "netns/netns.h"
-#include "util/cleanup.h"
-#include "util/spawn.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/if_ether.h>
 #include <poll.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <sys/socket.h>
 
 #define SOON_MS 5000
@@ -28,24 +23,6 @@
 #define PORT 5000
 
 static int inside = -1, outside = -1;
-
-static void sh(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void sh(const char *fmt, ...)
-{
-	char line[512];
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	struct dmig_error *err = NULL;
-	assert_ok(dmig_run((const char *[]){"sh", "-ec", line, NULL}, NULL, SOON_MS, NULL, &err), err);
-}
-
-static int new_namespace(void)
-{
-	assert_int_equal(unshare(CLONE_NEWNET), 0);
-	return open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-}
 
 /* name: our end, put into the bridge; the other is eth0 in ns. */
 static void add_port(const char *name, int ns, const char *mac, const char *address)
