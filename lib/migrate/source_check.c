@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -161,15 +162,43 @@ static void check_programs(struct dmig_findings *f)
 			version ? version : "this CRIU");
 }
 
+/* A connection through a published port ends at this host's own address: it cannot follow the container. */
 static void check_connections(struct source *s, struct dmig_findings *f)
 {
 	struct dmig_tcp_counts tcp = {0};
 	if (!s->own_netns || dmig_netns_tcp_counts(s->container->pid, &tcp, NULL) < 0)
 		return;
 	s->tcp_connections = tcp.established;
-	if (tcp.outside && s->o->tcp == DMIG_TCP_CLOSE)
-		dmig_findings_add(&f->warnings, "network: %u TCP connections with the outside will be closed (--tcp close)",
-			tcp.outside);
+	if (s->o->tcp == DMIG_TCP_CLOSE) {
+		if (tcp.outside)
+			dmig_findings_add(&f->warnings,
+				"network: %u TCP connections with the outside will be closed (--tcp close)", tcp.outside);
+		return;
+	}
+	if (tcp.published)
+		dmig_findings_add(&f->blockers,
+			"network: %u TCP connections came through a published port and end at this host's address (%s): "
+			"close them with --tcp close", tcp.published, tcp.example);
+	if (tcp.from_host)
+		dmig_findings_add(&f->warnings,
+			"network: %u TCP connections come from this host itself: those of docker-proxy will break", tcp.from_host);
+}
+
+/* While the container is frozen its kernel must not answer for it. */
+static void check_links(struct source *s, struct dmig_findings *f)
+{
+	struct dmig_links *links = NULL;
+	cleanup_error struct dmig_error *e = NULL;
+	cleanup_free char *path = dmig_asprintf("/proc/%d/ns/net", (int)s->container->pid);
+	cleanup_fd int ns = s->own_netns && path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (ns < 0)
+		return;
+	if (dmig_links_find(ns, &links, &e) < 0)
+		dmig_findings_add(&f->blockers, "network: %s", e ? e->message : "the container's links cannot be read");
+	else if (dmig_links_uncovered(links)[0])
+		dmig_findings_add(&f->blockers, "network: only links of Docker's bridge networks can be cut and joined: not %s",
+			dmig_links_uncovered(links));
+	dmig_links_free(links);
 }
 
 static int source_findings(struct source *s, struct dmig_error **err)
@@ -183,6 +212,7 @@ static int source_findings(struct source *s, struct dmig_error **err)
 	if (r == 0) {
 		check_programs(&f);
 		check_connections(s, &f);
+		check_links(s, &f);
 		keep_warnings(s, f.warnings);
 		if (f.blockers && f.blockers[0])
 			r = refuse("source", f.blockers, err);
