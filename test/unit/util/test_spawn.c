@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 
 #include "util/cleanup.h"
@@ -146,7 +147,11 @@ static void child_has_plain_signals(void **state)
 	sigprocmask(SIG_SETMASK, &saved, NULL);
 	signal(SIGUSR2, SIG_DFL);
 	assert_ok(r, err);
-	assert_string_equal(out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+	unsigned long long blocked, ignored;
+	assert_int_equal(sscanf(out, "SigBlk: %llx SigIgn: %llx", &blocked, &ignored), 2);
+	assert_int_equal(blocked, 0);
+	/* 32 and 33 are the C library's own: it lets nobody change them, and they may come ignored from our parent. */
+	assert_int_equal(ignored & ~(3ULL << 31), 0);
 }
 
 int main(void)
