@@ -8,8 +8,8 @@ import tempfile
 
 from . import paths
 
-# used where the machine's own apt knows no Debian mirror (Ubuntu)
-DEFAULT_MIRROR = os.environ.get("DEBIAN_MIRROR", "")
+# names Debian's own mirror, for a machine whose apt knows none (Ubuntu)
+DEBOOTSTRAP = pathlib.Path("/usr/share/debootstrap/scripts/sid")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
@@ -23,7 +23,10 @@ def mirror():
     for uri in targets.stdout.split():
         if uri.rstrip("/").endswith("/debian"):
             return uri.rstrip("/")
-    return DEFAULT_MIRROR
+    words = DEBOOTSTRAP.read_text(encoding="utf-8").split() if DEBOOTSTRAP.exists() else []
+    if "default_mirror" not in words:
+        raise paths.TestbedError("no Debian mirror is known here: set DMIGRATE_DEBIAN_MIRROR")
+    return words[words.index("default_mirror") + 1].rstrip("/")
 
 
 def source_lines(suite):
