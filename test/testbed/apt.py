@@ -3,13 +3,14 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
 from . import paths
 
-# names Debian's own mirror, for a machine whose apt knows none (Ubuntu)
-DEBOOTSTRAP = pathlib.Path("/usr/share/debootstrap/scripts/sid")
+# its default is Debian's own mirror, for a machine whose apt knows none (Ubuntu)
+MMDEBSTRAP = pathlib.Path("/usr/bin/mmdebstrap")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
@@ -23,10 +24,10 @@ def mirror():
     for uri in targets.stdout.split():
         if uri.rstrip("/").endswith("/debian"):
             return uri.rstrip("/")
-    words = DEBOOTSTRAP.read_text(encoding="utf-8").split() if DEBOOTSTRAP.exists() else []
-    if "default_mirror" not in words:
+    default = re.search(r"\$mirror\s*=\s*'(http[^']+)'", MMDEBSTRAP.read_text(encoding="utf-8"))
+    if not default:
         raise paths.TestbedError("no Debian mirror is known here: set DMIGRATE_DEBIAN_MIRROR")
-    return words[words.index("default_mirror") + 1].rstrip("/")
+    return default[1].rstrip("/")
 
 
 def source_lines(suite):
