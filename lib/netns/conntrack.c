@@ -92,7 +92,8 @@ int netns__parse_dnat(const void *message, size_t len, struct netns_flow *ret)
 	const struct nlmsghdr *h = message;
 	const size_t head = NLMSG_LENGTH(sizeof(struct nfgenmsg));
 	struct both b = {0};
-	if (len < sizeof(*h) || h->nlmsg_len > len || h->nlmsg_type != (NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_NEW))
+	if (len < sizeof(*h) || h->nlmsg_len > len ||
+		h->nlmsg_type != (NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_NEW))
 		return 0;
 	if (h->nlmsg_len < head)
 		return -EPROTO;
@@ -129,7 +130,8 @@ static int look_up(const struct nlmsghdr *h, size_t len, void *opaque)
 	return 0;
 }
 
-int netns__count_published(const struct netns_flows *flows, struct dmig_tcp_counts *counts, struct dmig_error **err)
+int netns__count_published(
+	const struct netns_flows *flows, struct dmig_tcp_counts *counts, struct dmig_error **err)
 {
 	struct {
 		struct nlmsghdr h;

@@ -42,9 +42,11 @@ static void address_text(const uint8_t address[16], char text[INET6_ADDRSTRLEN +
 {
 	char plain[INET6_ADDRSTRLEN];
 	if (memcmp(address, mapped, sizeof(mapped)) == 0)
-		snprintf(text, INET6_ADDRSTRLEN + 2, "%s", inet_ntop(AF_INET, address + 12, plain, sizeof(plain)));
+		snprintf(text, INET6_ADDRSTRLEN + 2, "%s",
+			inet_ntop(AF_INET, address + 12, plain, sizeof(plain)));
 	else
-		snprintf(text, INET6_ADDRSTRLEN + 2, "[%s]", inet_ntop(AF_INET6, address, plain, sizeof(plain)));
+		snprintf(text, INET6_ADDRSTRLEN + 2, "[%s]",
+			inet_ntop(AF_INET6, address, plain, sizeof(plain)));
 }
 
 char *netns__flow_text(const struct netns_flow *f)
@@ -63,7 +65,8 @@ static bool is_loopback(const uint8_t address[16])
 	return memcmp(address, one, sizeof(one)) == 0;
 }
 
-/* Digits of the address as 32-bit words, each printed as the host's number; so the bytes are those of the network. */
+/* Digits of the address as 32-bit words, each printed as the host's number; so the bytes are those of the
+ * network. */
 static int parse_address(const char *hex, uint8_t ret[16])
 {
 	size_t words = strlen(hex) / 8;
@@ -83,7 +86,8 @@ static int parse_line(const char *line, struct netns_flow *flow, unsigned *state
 {
 	char local[33], remote[33];
 	unsigned local_port, remote_port;
-	if (sscanf(line, " %*u: %32[0-9A-F]:%4x %32[0-9A-F]:%4x %2x", local, &local_port, remote, &remote_port, state) != 5)
+	if (sscanf(line, " %*u: %32[0-9A-F]:%4x %32[0-9A-F]:%4x %2x", local, &local_port, remote,
+		    &remote_port, state) != 5)
 		return -EPROTO;
 	flow->local_port = (uint16_t)local_port;
 	flow->remote_port = (uint16_t)remote_port;
@@ -126,7 +130,8 @@ int netns__read_tcp(char *table, struct dmig_tcp_counts *counts, struct netns_fl
 	return 0;
 }
 
-static int read_tables(pid_t pid, struct dmig_tcp_counts *counts, struct netns_flows *flows, struct dmig_error **err)
+static int read_tables(
+	pid_t pid, struct dmig_tcp_counts *counts, struct netns_flows *flows, struct dmig_error **err)
 {
 	static const char *const names[] = {"tcp", "tcp6"};
 	for (size_t i = 0; i < 2; i++) {
@@ -164,7 +169,8 @@ static int count_from(const struct netns_address *address, void *opaque)
 	return 0;
 }
 
-static int count_from_host(const struct netns_flows *flows, struct dmig_tcp_counts *counts, struct dmig_error **err)
+static int count_from_host(
+	const struct netns_flows *flows, struct dmig_tcp_counts *counts, struct dmig_error **err)
 {
 	struct own o = {.flows = flows};
 	cleanup_fd int sock = netns__socket(-1, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);

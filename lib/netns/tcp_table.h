@@ -29,12 +29,16 @@ bool netns__has_flow(const struct netns_flows *f, const struct netns_flow *flow)
 /* "10.88.0.200:40960 -> 10.88.0.50:80", remote first. Caller frees. */
 char *netns__flow_text(const struct netns_flow *f);
 
-/* Text of /proc/PID/net/tcp or tcp6 (proc(5)); table is changed. Adds to counts and to flows. 0, -EPROTO, -ENOMEM. */
+/* Text of /proc/PID/net/tcp or tcp6 (proc(5)); table is changed. Adds to counts and to flows. 0, -EPROTO,
+ * -ENOMEM. */
 int netns__read_tcp(char *table, struct dmig_tcp_counts *counts, struct netns_flows *flows);
 
-/* One flow of the connection tracker as it is at the host. 1: filled, 0: no TCP flow with a changed destination, -EPROTO. */
+/* One flow of the connection tracker as it is at the host. 1: filled, 0: no TCP flow with a changed
+ * destination, -EPROTO. */
 int netns__parse_dnat(const void *message, size_t len, struct netns_flow *ret);
-/* Those of the flows that our namespace's connection tracker sends to another address than they were addressed to. */
-int netns__count_published(const struct netns_flows *flows, struct dmig_tcp_counts *counts, struct dmig_error **err);
+/* Those of the flows that our namespace's connection tracker sends to another address than they were
+ * addressed to. */
+int netns__count_published(
+	const struct netns_flows *flows, struct dmig_tcp_counts *counts, struct dmig_error **err);
 
 #endif

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "support/test.h"
 #include "util/cleanup.h"
@@ -32,25 +34,27 @@ static void write_text(const char *dir, const char *name, const char *text, mode
 
 static const char config[] =
 	"{\"ociVersion\": \"1.0.2\", \"hostname\": \"beat\", \"root\": {\"path\": \"rootfs\"},"
-	"\"process\": {\"terminal\": false, \"user\": {\"uid\": 0, \"gid\": 0}, \"args\": "
+	"\"process\": {\"terminal\": %s, \"user\": {\"uid\": 0, \"gid\": 0}, \"args\": "
 	"[\"/beat-program\"], \"cwd\": \"/\","
 	" \"capabilities\": {\"bounding\": [\"CAP_NET_ADMIN\"], \"effective\": [\"CAP_NET_ADMIN\"], "
 	"\"permitted\": [\"CAP_NET_ADMIN\"]}},"
 	"\"mounts\": [{\"destination\": \"/proc\", \"type\": \"proc\", \"source\": \"proc\"},"
 	" {\"destination\": \"/dev\", \"type\": \"tmpfs\", \"source\": \"tmpfs\", \"options\": [\"nosuid\", "
 	"\"mode=755\"]},"
+	" {\"destination\": \"/dev/pts\", \"type\": \"devpts\", \"source\": \"devpts\", \"options\": "
+	"[\"nosuid\", \"noexec\", \"newinstance\", \"ptmxmode=0666\", \"mode=0620\"]},"
 	" {\"destination\": \"/beat\", \"type\": \"bind\", \"source\": \"%s/beat\", \"options\": [\"rbind\", "
 	"\"rw\"]}],"
 	"\"linux\": {\"cgroupsPath\": \"/%s\", \"namespaces\": [{\"type\": \"pid\"}, {\"type\": "
 	"\"network\"}, {\"type\": \"ipc\"},"
 	" {\"type\": \"uts\"}, {\"type\": \"mount\"}]}}";
 
-static void make_bundle(struct container *c)
+static void make_bundle(struct container *c, bool tty)
 {
 	cleanup_free char *rootfs = dmig_asprintf("%s/rootfs", c->bundle);
 	cleanup_free char *program = dmig_asprintf("%s/rootfs/beat-program", c->bundle);
 	cleanup_free char *beat = dmig_asprintf("%s/beat", c->dir);
-	cleanup_free char *text = dmig_asprintf(config, c->dir, c->id);
+	cleanup_free char *text = dmig_asprintf(config, tty ? "true" : "false", c->dir, c->id);
 	char page[4096] = "";
 	assert_int_equal(dmig_mkdir_p(rootfs, 0755), 0);
 	assert_int_equal(mkdir(beat, 0755), 0);
@@ -64,18 +68,50 @@ static void make_bundle(struct container *c)
 	close(fd);
 }
 
+static int listen_console(const char *path)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	return fd;
+}
+
+/* runc sends the master of the container's terminal. */
+static int take_master(int console)
+{
+	char name[64];
+	size_t n = 0;
+	int master = -1;
+	cleanup_fd int fd = accept(console, NULL, NULL);
+	assert_true(fd >= 0);
+	assert_true(dmig_recv_fds(fd, name, sizeof(name), &master, 1, &n) >= 0);
+	assert_int_equal(n, 1);
+	return master;
+}
+
 /* The stdio of `runc run --detach` becomes the container's: /dev/null, and no pipe that would keep somebody
  * waiting. */
-static void start(struct container *c)
+static void start(struct container *c, bool tty)
 {
 	cleanup_free char *pid_file = dmig_asprintf("%s/pid", c->dir);
+	cleanup_free char *console_path = dmig_asprintf("%s/console.sock", c->dir);
+	cleanup_fd int console = tty ? listen_console(console_path) : -1;
 	const char *argv[] = {"runc", "--root", c->root, "run", "--detach", "--bundle", c->bundle,
-		"--pid-file", pid_file, c->id, NULL};
+		"--pid-file", pid_file, c->id, NULL, NULL, NULL};
+	if (tty) {
+		argv[9] = "--console-socket";
+		argv[10] = console_path;
+		argv[11] = c->id;
+	}
 	struct dmig_spawn s = DMIG_SPAWN_INIT;
 	struct dmig_error *err = NULL;
 	s.argv = argv;
 	pid_t runc = dmig_spawn(&s, NULL, &err);
 	assert_ok(runc, err);
+	c->master = tty ? take_master(console) : -1;
 	assert_int_equal(dmig_wait_pid(runc, -1, SOON_MS), 0);
 	char *text = NULL;
 	assert_int_equal(dmig_read_file(pid_file, 64, &text, NULL), 0);
@@ -83,18 +119,17 @@ static void start(struct container *c)
 	free(text);
 }
 
-void container_start(struct container *c, bool cgroup_v2)
+void container_start(struct container *c, bool tty)
 {
 	static int count;
-	(void)cgroup_v2;
 	c->dir = test_mkdir();
 	c->root = dmig_asprintf("%s/runc", c->dir);
 	c->bundle = dmig_asprintf("%s/bundle", c->dir);
 	c->images = dmig_asprintf("%s/images", c->dir);
 	c->run = dmig_asprintf("%s/run", c->dir);
 	c->id = dmig_asprintf("dmig-test-%d-%d", (int)getpid(), count++);
-	make_bundle(c);
-	start(c);
+	make_bundle(c, tty);
+	start(c, tty);
 	assert_true(container_runs(c));
 	container_new_run(c);
 }
@@ -111,6 +146,7 @@ void container_end(struct container *c)
 {
 	dmig_run((const char *[]){"runc", "--root", c->root, "delete", "--force", c->id, NULL}, NULL, SOON_MS,
 		NULL, NULL);
+	dmig_closep(&c->master);
 	munmap((void *)(uintptr_t)c->counter, 4096);
 	test_rmdir(c->dir);
 	free(c->root);

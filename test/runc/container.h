@@ -11,10 +11,12 @@
 struct container {
 	char *dir, *root, *bundle, *images, *run, *id;
 	pid_t init;
+	int master; /* -1: no terminal */
 	volatile uint32_t *counter;
 };
 
-void container_start(struct container *c, bool cgroup_v2);
+/* tty: with a terminal of its own, as `docker run -t`; its master is c->master then. */
+void container_start(struct container *c, bool tty);
 void container_end(struct container *c);
 /* Fresh folders for one dump. */
 void container_new_run(struct container *c);

@@ -11,6 +11,7 @@
 #include "util/paths.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,17 +25,28 @@ struct fixture {
 	char *criu, *hook;
 	struct dmig_dump *d;
 	struct dmig_error *err;
-	bool stock;
+	bool stock, tty;
 };
 
-static int setup(void **state)
+static int set_up(void **state, bool tty)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	f->criu = dmig_libexec_path("criu");
 	dirname(f->criu);
-	container_start(&f->c, false);
+	f->tty = tty;
+	container_start(&f->c, tty);
 	*state = f;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return set_up(state, false);
+}
+
+static int setup_tty(void **state)
+{
+	return set_up(state, true);
 }
 
 /* The same, with a CRIU that knows none of our patches. */
@@ -72,6 +84,7 @@ static void start_dump(struct fixture *f)
 	o.hook = f->hook;
 	o.external_netns = true;
 	o.init_pid = f->c.init;
+	o.tty = f->tty;
 	assert_ok(dmig_dump_start(&o, &f->d, &f->err), f->err);
 }
 
@@ -216,6 +229,45 @@ static void finish(void **state)
 	dmig_freezer_free(fr);
 }
 
+static void terminal(void **state)
+{
+	struct fixture *f = *state;
+	struct dmig_criu_tty tty;
+	assert_ok(dmig_criu_tty(f->c.init, &tty, &f->err), f->err);
+	assert_int_equal(tty.rdev, 0x8800); /* pts/0 */
+	assert_int_equal(tty.other_ptys, 0);
+	finish(state);
+}
+
+/* As sshd or tmux in the container would have: it lives in the devpts that stays behind. */
+static void second_terminal_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct dmig_criu_tty tty;
+	struct dmig_dump_opts o = DMIG_DUMP_OPTS_INIT;
+	cleanup_free char *ptmx = dmig_asprintf("/proc/%d/root/dev/pts/ptmx", (int)f->c.init);
+	cleanup_fd int master = open(ptmx, O_RDWR | O_CLOEXEC | O_NOCTTY);
+	assert_true(master >= 0);
+	assert_ok(dmig_criu_tty(f->c.init, &tty, &f->err), f->err);
+	assert_int_equal(tty.other_ptys, 1);
+	o.run_dir = f->c.run;
+	o.criu_dir = f->criu;
+	o.init_pid = f->c.init;
+	o.tty = true;
+	assert_int_equal(dmig_dump_start(&o, &f->d, &f->err), -ENOTSUP);
+	assert_int_equal(f->err->class, DMIG_ERR_REFUSED);
+	dmig_error_freep(&f->err);
+	assert_true(container_runs(&f->c));
+}
+
+static void no_terminal(void **state)
+{
+	struct fixture *f = *state;
+	struct dmig_criu_tty tty;
+	assert_true(dmig_criu_tty(f->c.init, &tty, &f->err) < 0);
+	dmig_error_freep(&f->err);
+}
+
 static void stock_abort(void **state)
 {
 	struct fixture *f = *state;
@@ -239,6 +291,7 @@ static void failure_names_the_cause(void **state)
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define TTY(fn) cmocka_unit_test_setup_teardown(fn, setup_tty, teardown)
 #define STOCK(fn) cmocka_unit_test_setup_teardown(fn, setup_stock, teardown)
 
 int main(int argc, char **argv)
@@ -253,6 +306,9 @@ int main(int argc, char **argv)
 		TEST(abort_while_frozen),
 		TEST(finish),
 		TEST(failure_names_the_cause),
+		TTY(terminal),
+		TTY(second_terminal_is_refused),
+		TEST(no_terminal),
 	};
 	const struct CMUnitTest stock[] = {STOCK(finish), STOCK(stock_abort)};
 	(void)argv;

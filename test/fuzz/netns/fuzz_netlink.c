@@ -33,9 +33,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size = sizeof(buf);
 	memcpy(buf, data, size);
 	int left = (int)size;
-	for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+	for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf; NLMSG_OK(h, left);
+		h = NLMSG_NEXT(h, left)) {
 		if (netns__parse_link(h, h->nlmsg_len, &link) == 1)
-			assert(memchr(link.name, 0, sizeof(link.name)) && memchr(link.kind, 0, sizeof(link.kind)));
+			assert(memchr(link.name, 0, sizeof(link.name)) &&
+				memchr(link.kind, 0, sizeof(link.kind)));
 		netns__parse_address(h, h->nlmsg_len, &address);
 		memset(&flow, 0, sizeof(flow));
 		netns__parse_dnat(h, h->nlmsg_len, &flow);

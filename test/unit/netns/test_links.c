@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <arpa/inet.h>
+#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
@@ -38,7 +38,8 @@ static int setup(void **state)
 	if (unshare(CLONE_NEWNET) < 0)
 		return -1;
 	cleanup_free char *ns = dmig_asprintf("/proc/%d/fd/%d", (int)getpid(), inside);
-	const char *add[] = {"ip", "link", "add", "host0", "type", "veth", "peer", "name", "eth0", "netns", ns, NULL};
+	const char *add[] = {
+		"ip", "link", "add", "host0", "type", "veth", "peer", "name", "eth0", "netns", ns, NULL};
 	const char *up[] = {"ip", "link", "set", "host0", "up", NULL};
 	cleanup_free char *flag = dmig_asprintf("--net=%s", ns);
 	const char *address[] = {"nsenter", flag, "ip", "addr", "add", "10.1.2.3/24", "dev", "eth0", NULL};

@@ -22,8 +22,10 @@ static struct lab {
 static void add_link(const char *name, int ns, const char *host, const char *inner, const char *gateway)
 {
 	int pid = (int)getpid();
-	sh("ip link add %s type veth peer name eth0 netns /proc/%d/fd/%d; ip addr add %s/24 dev %s; ip link set %s up; "
-	   "nsenter --net=/proc/%d/fd/%d sh -ec 'ip addr add %s/24 dev eth0; ip link set eth0 up; ip link set lo up; "
+	sh("ip link add %s type veth peer name eth0 netns /proc/%d/fd/%d; ip addr add %s/24 dev %s; ip link "
+	   "set %s up; "
+	   "nsenter --net=/proc/%d/fd/%d sh -ec 'ip addr add %s/24 dev eth0; ip link set eth0 up; ip link "
+	   "set lo up; "
 	   "ip route add default via %s'",
 		name, pid, ns, host, name, name, pid, ns, inner, gateway);
 }

@@ -39,10 +39,11 @@ static void kinds_are_told_apart(void **state)
 static void v4_inside_v6(void **state)
 {
 	(void)state;
-	char table[] = "heading\n"
-		       "   0: 0000000000000000FFFF00000100007F:0050 0000000000000000FFFF00000100007F:A000 01 0:0\n"
-		       "   1: 0000000000000000FFFF00003200580A:0050 0000000000000000FFFF0000C800580A:A000 01 0:0\n"
-		       "   2: 00000000000000000000000001000000:0050 00000000000000000000000001000000:A000 01 0:0\n";
+	char table[] =
+		"heading\n"
+		"   0: 0000000000000000FFFF00000100007F:0050 0000000000000000FFFF00000100007F:A000 01 0:0\n"
+		"   1: 0000000000000000FFFF00003200580A:0050 0000000000000000FFFF0000C800580A:A000 01 0:0\n"
+		"   2: 00000000000000000000000001000000:0050 00000000000000000000000001000000:A000 01 0:0\n";
 	struct dmig_tcp_counts c = {0};
 	assert_int_equal(read_table(table, &c), 0);
 	assert_int_equal(c.established, 3);
@@ -60,10 +61,11 @@ static void nonsense_is_refused(void **state)
 static void flows_are_found_and_named(void **state)
 {
 	(void)state;
-	char table[] = "heading\n"
-		       "   0: 3200580A:0050 C800580A:A000 01 0:0\n"
-		       "   1: 0000000000000000FFFF00003200580A:0051 0000000000000000FFFF0000C800580A:A001 01 0:0\n"
-		       "   2: B80D01200000000000000000050000AA:0050 B80D01200000000000000000060000AA:A002 01 0:0\n";
+	char table[] =
+		"heading\n"
+		"   0: 3200580A:0050 C800580A:A000 01 0:0\n"
+		"   1: 0000000000000000FFFF00003200580A:0051 0000000000000000FFFF0000C800580A:A001 01 0:0\n"
+		"   2: B80D01200000000000000000050000AA:0050 B80D01200000000000000000060000AA:A002 01 0:0\n";
 	struct dmig_tcp_counts c = {0};
 	struct netns_flows flows = {0};
 	assert_int_equal(netns__read_tcp(table, &c, &flows), 0);
