@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dmigrate-hook [SOCKET]: action script for a CRIU without --notify-socket. CRIU starts it at every stage and blocks until
- * it ends; it passes the stage on, waits for the answer and ends with 0 (go on) or 1 (the stage fails).
+ * dmigrate-hook [SOCKET]: action script for a CRIU without --notify-socket. CRIU starts it at every stage and
+ * blocks until it ends; it passes the stage on, waits for the answer and ends with 0 (go on) or 1 (the stage
+ * fails).
  *
- * CRIU gives an action script no arguments, so the socket normally comes from the environment. The program is static and
- * uses no other code of ours: it runs inside the downtime, where loading libraries is time.
+ * CRIU gives an action script no arguments, so the socket normally comes from the environment. The program is
+ * static and uses no other code of ours: it runs inside the downtime, where loading libraries is time.
  */
 #include <endian.h>
 #include <errno.h>
@@ -34,7 +35,8 @@ static int pidfd_of(pid_t pid)
 	return pid > 1 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
-/* Parent of pid if pid is a shell, else 0. The name in stat is in brackets and may hold anything but comes from an exec'd file. */
+/* Parent of pid if pid is a shell, else 0. The name in stat is in brackets and may hold anything but comes
+ * from an exec'd file. */
 static pid_t parent_of_shell(pid_t pid)
 {
 	char path[64], name[32];
@@ -51,8 +53,8 @@ static pid_t parent_of_shell(pid_t pid)
 }
 
 /*
- * CRIU dead = nobody reads our exit code, and the other side must see it at once: an orphan that keeps the connection
- * would look like a CRIU that waits.
+ * CRIU dead = nobody reads our exit code, and the other side must see it at once: an orphan that keeps the
+ * connection would look like a CRIU that waits.
  */
 static nfds_t watch_criu(struct pollfd *p)
 {
@@ -87,8 +89,8 @@ static int connect_to(const char *path)
 
 static int ask(int fd, const char *action)
 {
-	struct dmig_notify_request req = {.magic = htole32(DMIG_NOTIFY_MAGIC_HOOK),
-		.version = htole32(DMIG_NOTIFY_VERSION)};
+	struct dmig_notify_request req = {
+		.magic = htole32(DMIG_NOTIFY_MAGIC_HOOK), .version = htole32(DMIG_NOTIFY_VERSION)};
 	const char *root = getenv("CRTOOLS_INIT_PID");
 	size_t len = strlen(action);
 	if (len >= sizeof(req.action)) {
@@ -128,7 +130,8 @@ int main(int argc, char **argv)
 	const char *action = getenv("CRTOOLS_SCRIPT_ACTION");
 	const char *path = argc > 1 ? argv[1] : getenv(DMIG_NOTIFY_ENV);
 	if (!action || !path) {
-		fprintf(stderr, "dmigrate-hook: started by CRIU as an action script, with %s set\n", DMIG_NOTIFY_ENV);
+		fprintf(stderr, "dmigrate-hook: started by CRIU as an action script, with %s set\n",
+			DMIG_NOTIFY_ENV);
 		return 2;
 	}
 	int fd = connect_to(path);

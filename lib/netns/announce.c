@@ -53,10 +53,13 @@ static const struct netns_link *link_of(const struct dmig_announcer *a, int inde
 	return NULL;
 }
 
-static void address_packet(struct packet *p, const struct netns_link *link, uint16_t protocol, const uint8_t to[6])
+static void address_packet(
+	struct packet *p, const struct netns_link *link, uint16_t protocol, const uint8_t to[6])
 {
-	p->to = (struct sockaddr_ll){
-		.sll_family = AF_PACKET, .sll_protocol = htons(protocol), .sll_ifindex = link->index, .sll_halen = 6};
+	p->to = (struct sockaddr_ll){.sll_family = AF_PACKET,
+		.sll_protocol = htons(protocol),
+		.sll_ifindex = link->index,
+		.sll_halen = 6};
 	memcpy(p->to.sll_addr, to, 6);
 }
 
@@ -167,7 +170,8 @@ static bool all_running(struct dmig_announcer *a)
 {
 	for (size_t i = 0; i < a->n_links; i++) {
 		struct netns_link now;
-		if (netns__get_link(a->query, a->links[i].index, &now, NULL) == 0 && now.is_up && !now.is_running)
+		if (netns__get_link(a->query, a->links[i].index, &now, NULL) == 0 && now.is_up &&
+			!now.is_running)
 			return false;
 	}
 	return true;
@@ -181,11 +185,13 @@ int dmig_announcer_wait_ready(struct dmig_announcer *a, int timeout_ms, struct d
 		int64_t left = deadline - dmig_now_ms();
 		int r = left > 0 ? dmig_poll_one(a->changes, POLLIN, (int)left) : 0;
 		if (r <= 0)
-			return dmig_error_set(err, r ? -r : ETIMEDOUT, "the container's network does not come up");
+			return dmig_error_set(
+				err, r ? -r : ETIMEDOUT, "the container's network does not come up");
 		while (recv(a->changes, buf, sizeof(buf), 0) > 0)
 			;
 	}
-	/* What the restored sockets asked for while the link was down waits a second for its next try: start anew. */
+	/* What the restored sockets asked for while the link was down waits a second for its next try: start
+	 * anew. */
 	return netns__forget_unresolved(a->query, err);
 }
 
@@ -194,7 +200,8 @@ int dmig_announcer_send(struct dmig_announcer *a, struct dmig_error **err)
 	int first = 0;
 	for (size_t i = 0; i < a->n; i++) {
 		const struct packet *p = &a->packets[i];
-		if (sendto(a->sock, p->bytes, p->len, MSG_NOSIGNAL, (const struct sockaddr *)&p->to, sizeof(p->to)) < 0 &&
+		if (sendto(a->sock, p->bytes, p->len, MSG_NOSIGNAL, (const struct sockaddr *)&p->to,
+			    sizeof(p->to)) < 0 &&
 			first == 0)
 			first = dmig_error_set(err, errno, "cannot announce the container's address: %m");
 	}

@@ -77,7 +77,8 @@ static int send_request(int sock, struct request *q, size_t body)
 	return send_bytes(sock, q, q->h.nlmsg_len);
 }
 
-/* Answers until the kernel says done (dump) or acknowledges. fn's non-zero answer is kept, the rest is read and dropped. */
+/* Answers until the kernel says done (dump) or acknowledges. fn's non-zero answer is kept, the rest is read
+ * and dropped. */
 static int receive(int sock, netns_message_fn *fn, void *opaque)
 {
 	cleanup_free char *buf = malloc(BUFFER_BYTES);
@@ -91,7 +92,8 @@ static int receive(int sock, netns_message_fn *fn, void *opaque)
 		if (n <= 0)
 			return n < 0 ? -errno : -EPIPE;
 		unsigned left = (unsigned)n;
-		for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+		for (struct nlmsghdr *h = (struct nlmsghdr *)(void *)buf; NLMSG_OK(h, left);
+			h = NLMSG_NEXT(h, left)) {
 			if (h->nlmsg_type == NLMSG_DONE)
 				return result;
 			if (h->nlmsg_type == NLMSG_ERROR) {
@@ -196,7 +198,8 @@ int netns__parse_address(const struct nlmsghdr *h, size_t len, struct netns_addr
 	*ret = (struct netns_address){.index = (int)info->ifa_index, .family = info->ifa_family};
 	int left = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*info)));
 	for (const struct rtattr *a = IFA_RTA(info); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
-		/* IFA_LOCAL is the interface's own address; on point-to-point links IFA_ADDRESS is the peer's */
+		/* IFA_LOCAL is the interface's own address; on point-to-point links IFA_ADDRESS is the peer's
+		 */
 		if ((a->rta_type == IFA_LOCAL || (a->rta_type == IFA_ADDRESS && !found)) && size &&
 			RTA_PAYLOAD(a) == size) {
 			memcpy(ret->bytes, RTA_DATA(a), size);
@@ -275,7 +278,8 @@ static int keep_nsid(const struct nlmsghdr *h, size_t len, void *opaque)
 {
 	if (h->nlmsg_type != RTM_NEWNSID || len < NLMSG_LENGTH(NLMSG_ALIGN(sizeof(struct rtgenmsg))))
 		return 0;
-	const struct rtattr *a = (const struct rtattr *)((const char *)NLMSG_DATA(h) + NLMSG_ALIGN(sizeof(struct rtgenmsg)));
+	const struct rtattr *a =
+		(const struct rtattr *)((const char *)NLMSG_DATA(h) + NLMSG_ALIGN(sizeof(struct rtgenmsg)));
 	int left = (int)(len - NLMSG_LENGTH(NLMSG_ALIGN(sizeof(struct rtgenmsg))));
 	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
 		if (a->rta_type == NETNSA_NSID && RTA_PAYLOAD(a) == sizeof(int))
@@ -302,7 +306,8 @@ int netns__set_up(int sock, int index, bool up, struct dmig_error **err)
 	if (r == 0)
 		r = receive(sock, NULL, NULL);
 	if (r < 0)
-		return dmig_error_set(err, -r, "cannot set network link %d %s: %s", index, up ? "up" : "down", strerror(-r));
+		return dmig_error_set(err, -r, "cannot set network link %d %s: %s", index, up ? "up" : "down",
+			strerror(-r));
 	return 0;
 }
 
@@ -323,12 +328,14 @@ static int note_unresolved(const struct nlmsghdr *h, size_t len, void *opaque)
 		!(nd->ndm_state & (NUD_INCOMPLETE | NUD_FAILED | NUD_PROBE)))
 		return 0;
 	unsigned left = (unsigned)(len - NLMSG_LENGTH(sizeof(*nd)));
-	const struct rtattr *a = (const struct rtattr *)(const void *)((const char *)nd + NLMSG_ALIGN(sizeof(*nd)));
+	const struct rtattr *a =
+		(const struct rtattr *)(const void *)((const char *)nd + NLMSG_ALIGN(sizeof(*nd)));
 	for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
 		struct request *q = &u->list[u->n];
 		if (a->rta_type != NDA_DST || a->rta_len > sizeof(q->attributes))
 			continue;
-		*q = (struct request){.h = {.nlmsg_type = RTM_DELNEIGH, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
+		*q = (struct request){
+			.h = {.nlmsg_type = RTM_DELNEIGH, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
 			.neighbour = *nd};
 		memcpy((char *)&q->neighbour + NLMSG_ALIGN(sizeof(*nd)), a, a->rta_len);
 		u->len[u->n++] = NLMSG_ALIGN(sizeof(*nd)) + a->rta_len;

@@ -253,8 +253,8 @@ int netns__nft_socket(void)
 }
 
 /*
- * The kernel works while it is sent to, so every answer is there at once. A refused transaction may have one answer or
- * many, so they are not counted: what is queued is all. 0 or the first error.
+ * The kernel works while it is sent to, so every answer is there at once. A refused transaction may have one
+ * answer or many, so they are not counted: what is queued is all. 0 or the first error.
  */
 static int read_acks(int sock)
 {
@@ -270,7 +270,8 @@ static int read_acks(int sock)
 			return n < 0 && errno != EAGAIN ? -errno : result;
 		const struct nlmsghdr *h = (const struct nlmsghdr *)(const void *)buf;
 		const struct nlmsgerr *e = NLMSG_DATA(h);
-		if (!NLMSG_OK(h, (int)n) || h->nlmsg_type != NLMSG_ERROR || h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)))
+		if (!NLMSG_OK(h, (int)n) || h->nlmsg_type != NLMSG_ERROR ||
+			h->nlmsg_len < NLMSG_LENGTH(sizeof(*e)))
 			continue;
 		if (result == -EPROTO || result == 0)
 			result = e->error;

@@ -19,6 +19,12 @@
 /* ms without a beat that count as stopped: a beat comes every 0.5 ms. */
 #define STILL_MS 60
 
+const char *container_runc(void)
+{
+	const char *chosen = getenv("DMIGRATE_TEST_RUNC");
+	return chosen ? chosen : "runc";
+}
+
 static void run(const char *const *argv)
 {
 	struct dmig_error *err = NULL;
@@ -99,7 +105,7 @@ static void start(struct container *c, bool tty)
 	cleanup_free char *pid_file = dmig_asprintf("%s/pid", c->dir);
 	cleanup_free char *console_path = dmig_asprintf("%s/console.sock", c->dir);
 	cleanup_fd int console = tty ? listen_console(console_path) : -1;
-	const char *argv[] = {"runc", "--root", c->root, "run", "--detach", "--bundle", c->bundle,
+	const char *argv[] = {container_runc(), "--root", c->root, "run", "--detach", "--bundle", c->bundle,
 		"--pid-file", pid_file, c->id, NULL, NULL, NULL};
 	if (tty) {
 		argv[9] = "--console-socket";
@@ -144,8 +150,8 @@ void container_new_run(struct container *c)
 
 void container_end(struct container *c)
 {
-	dmig_run((const char *[]){"runc", "--root", c->root, "delete", "--force", c->id, NULL}, NULL, SOON_MS,
-		NULL, NULL);
+	dmig_run((const char *[]){container_runc(), "--root", c->root, "delete", "--force", c->id, NULL},
+		NULL, SOON_MS, NULL, NULL);
 	dmig_closep(&c->master);
 	munmap((void *)(uintptr_t)c->counter, 4096);
 	test_rmdir(c->dir);
@@ -190,6 +196,6 @@ void container_require(void)
 		test_skip_program("not root");
 	if (access(criu, X_OK) < 0)
 		test_skip_program("CRIU is not built");
-	if (dmig_run((const char *[]){"runc", "--version", NULL}, NULL, SOON_MS, NULL, NULL) < 0)
+	if (dmig_run((const char *[]){container_runc(), "--version", NULL}, NULL, SOON_MS, NULL, NULL) < 0)
 		test_skip_program("runc is not installed");
 }

@@ -17,6 +17,8 @@ struct container {
 
 /* tty: with a terminal of its own, as `docker run -t`; its master is c->master then. */
 void container_start(struct container *c, bool tty);
+/* DMIGRATE_TEST_RUNC, or what PATH has. */
+const char *container_runc(void);
 void container_end(struct container *c);
 /* Fresh folders for one dump. */
 void container_new_run(struct container *c);

@@ -15,6 +15,7 @@
 #include <libgen.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #define SOON_MS 10000
 /* What design.md promises for an abort before the commit. */
@@ -49,16 +50,31 @@ static int setup_tty(void **state)
 	return set_up(state, true);
 }
 
-/* The same, with a CRIU that knows none of our patches. */
+/* A CRIU that seems to know none of our patches; DMIG_STOCK_CRIU names the folder of a real one. */
+static char *stock_criu(struct fixture *f)
+{
+	const char *real = getenv("DMIG_STOCK_CRIU");
+	if (real)
+		return strdup(real);
+	cleanup_free char *script = dmig_asprintf("#!/bin/sh\ncase \"$*\" in *--feature*) exit 1 ;; esac\n"
+						  "exec %s/criu \"$@\"\n",
+		f->criu);
+	cleanup_free char *path = dmig_asprintf("%s/stock/criu", f->c.dir);
+	char *dir = dmig_asprintf("%s/stock", f->c.dir);
+	assert_int_equal(mkdir(dir, 0700), 0);
+	assert_ok(dmig_write_file_atomic(path, script, strlen(script), 0700, &f->err), f->err);
+	return dir;
+}
+
 static int setup_stock(void **state)
 {
-	const char *dir = getenv("DMIG_STOCK_CRIU");
-	setup(state);
+	set_up(state, false);
 	struct fixture *f = *state;
+	char *dir = stock_criu(f);
 	f->stock = true;
 	f->hook = strdup(HOOK);
 	free(f->criu);
-	f->criu = dir ? strdup(dir) : NULL;
+	f->criu = dir;
 	return 0;
 }
 
@@ -76,6 +92,7 @@ static int teardown(void **state)
 static void start_dump(struct fixture *f)
 {
 	struct dmig_dump_opts o = DMIG_DUMP_OPTS_INIT;
+	o.runc = container_runc();
 	o.runc_root = f->c.root;
 	o.container_id = f->c.id;
 	o.run_dir = f->c.run;
