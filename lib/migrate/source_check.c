@@ -287,6 +287,8 @@ static int look_at_container(struct source *s, struct dmig_error **err)
 	int r = dmig_docker_open(&s->docker, err);
 	if (r == 0)
 		r = dmig_docker_inspect(s->docker, s->o->container, &s->container, err);
+	if (r == -ENOENT && err && *err)
+		(*err)->class = DMIG_ERR_USAGE; /* most likely mistyped */
 	if (r < 0)
 		return r;
 	if (!s->container->running || s->container->pid <= 0)
