@@ -133,7 +133,9 @@ static int check_volumes(struct dmig_docker__check *k)
 		if (!dmig_docker__is_volume_first(k->c, i))
 			continue;
 		json_t *described = dmig_docker__spec_volume(k->s, m->name);
-		r = dmig_docker__volume_get(k->d, m->name, &here, k->err);
+		/* One that nobody named gets a new name here. */
+		if (!dmig_docker__is_unnamed(k->s, m))
+			r = dmig_docker__volume_get(k->d, m->name, &here, k->err);
 		if (r == 0 && here)
 			r = check_existing_volume(k, described, here);
 		else if (r == 0)

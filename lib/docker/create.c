@@ -65,7 +65,7 @@ static int make_volumes(struct making *m)
 	const struct dmig_container *c = m->s->container;
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < c->n_mounts; i++)
-		if (dmig_docker__is_volume_first(c, i))
+		if (dmig_docker__is_volume_first(c, i) && !dmig_docker__is_unnamed(m->s, &c->mounts[i]))
 			r = make_volume(m, &c->mounts[i]);
 	return r;
 }

@@ -266,6 +266,8 @@ const char *dmig_docker__endpoint_mac(
 
 /* HostConfig.Binds and .Mounts that give the container its volumes by name. host: a copy of HostConfig,
  * changed. */
+/* Whether Docker makes this volume by itself, with the container and under a new name. */
+bool dmig_docker__is_unnamed(const struct dmig_spec *s, const struct dmig_mount *m);
 int dmig_docker__rewrite_mounts(const struct dmig_spec *s, json_t *host, struct dmig_error **err);
 
 struct dmig_docker__body_opts {

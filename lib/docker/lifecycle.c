@@ -62,7 +62,7 @@ int dmig_docker_wait_stopped(struct dmig_docker *d, const char *id, int timeout_
 	return dmig_error_set(err, -r, "%s", e && e->message ? e->message : "");
 }
 
-/* Volumes of the container that nobody named: Docker keeps those that it was told by name, as ours are. */
+/* Volumes with names that Docker made up: it keeps those that it was told by name, of an older move for example. */
 static int anonymous_volumes(struct dmig_docker *d, const char *id, char ***ret, struct dmig_error **err)
 {
 	cleanup_error struct dmig_error *e = NULL;

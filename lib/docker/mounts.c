@@ -8,10 +8,9 @@
 #include "util/io.h"
 
 /*
- * A volume without a name of its own would get a new random name at the destination. Here each volume of the
- * container gets mounted by the name that it has: in the entry that asks for it, or, when only the image's
- * VOLUME does, in a new one. Docker offers no way to have both a given name and its own notion of "anonymous"
- * (remove with -v); ours goes by the form of the name, see dmig_docker_remove_container().
+ * A volume that nobody named stays one: Docker makes it together with the container, under a name of its own, and
+ * removes it with the container (rm -v, --rm). Every other volume is mounted by the name that it has: in the entry
+ * that asks for it, or in a new one.
  */
 
 static bool same_path(const char *a, const char *clean)
@@ -64,6 +63,22 @@ static json_t *list_of(struct dmig_docker__writer *w, json_t *host, const char *
 	return json_object_get(host, key);
 }
 
+bool dmig_docker__is_unnamed(const struct dmig_spec *s, const struct dmig_mount *m)
+{
+	bool named = false;
+	json_t *entry = mount_for(json_object_get(s->host_config, "Mounts"), m->destination), *v;
+	const char *place;
+	if (!m->anonymous)
+		return false;
+	if (entry)
+		return !*dmig_docker__text(entry, "Source");
+	if (bind_for(json_object_get(s->host_config, "Binds"), m->destination, &named) >= 0)
+		return !named;
+	json_object_foreach(json_object_get(s->config, "Volumes"), place, v) if (same_path(place, m->destination))
+		return true;
+	return false;
+}
+
 static void mount_by_name(struct dmig_docker__writer *w, const struct dmig_mount *m, json_t *host)
 {
 	bool named = false;
@@ -95,7 +110,7 @@ int dmig_docker__rewrite_mounts(const struct dmig_spec *s, json_t *host, struct 
 	struct dmig_docker__writer w = {0};
 	const struct dmig_container *c = s->container;
 	for (size_t i = 0; i < c->n_mounts; i++)
-		if (c->mounts[i].type == DMIG_MOUNT_VOLUME)
+		if (c->mounts[i].type == DMIG_MOUNT_VOLUME && !dmig_docker__is_unnamed(s, &c->mounts[i]))
 			mount_by_name(&w, &c->mounts[i], host);
 	return w.failed ? dmig_docker__oom(err) : 0;
 }

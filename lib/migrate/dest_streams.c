@@ -62,11 +62,22 @@ static int receive_rootfs(struct dest *d, struct dmig_conn *conn, struct dmig_er
 	return r;
 }
 
+/* The source names a volume as it is called there; here one that nobody named has another name at the same place. */
+static const char *volume_place(const struct dest *d, const char *name)
+{
+	const struct dmig_container *there = dmig_spec_container(d->spec);
+	for (size_t i = 0; i < there->n_mounts; i++)
+		if (there->mounts[i].type == DMIG_MOUNT_VOLUME && there->mounts[i].name && !strcmp(there->mounts[i].name, name))
+			return there->mounts[i].destination;
+	return NULL;
+}
+
 static const char *volume_path(const struct dest *d, const char *name)
 {
-	for (size_t i = 0; d->container && i < d->container->n_mounts; i++) {
+	const char *place = d->spec ? volume_place(d, name) : NULL;
+	for (size_t i = 0; place && d->container && i < d->container->n_mounts; i++) {
 		const struct dmig_mount *m = &d->container->mounts[i];
-		if (m->type == DMIG_MOUNT_VOLUME && !m->shared && m->name && !strcmp(m->name, name))
+		if (m->type == DMIG_MOUNT_VOLUME && !m->shared && !strcmp(m->destination, place))
 			return m->source;
 	}
 	return NULL;

@@ -79,7 +79,7 @@ static int remove_container(struct undo_context *c, json_t *rec, struct dmig_err
 {
 	int r = docker_of(c, err);
 	if (r == 0)
-		r = dmig_docker_remove_container(c->docker, text_of(rec, "id"), true, false, err);
+		r = dmig_docker_remove_container(c->docker, text_of(rec, "id"), true, true, err);
 	/* Only now: with the record a `docker start` cannot make a fresh copy beside the source. */
 	return r < 0 ? r : dmig_target_record_remove(text_of(rec, "id"));
 }

@@ -70,7 +70,7 @@ static void makes_what_is_missing(void **state)
 	assert_string_equal(id, ID_B);
 	free(id);
 	assert_int_equal(fake_docker_count(fake, "POST", "/networks/create"), 2);
-	assert_int_equal(fake_docker_count(fake, "POST", "/volumes/create"), 3);
+	assert_int_equal(fake_docker_count(fake, "POST", "/volumes/create"), 1);
 	assert_int_equal(fake_docker_count(fake, "POST", "/containers/create?name=rich"), 1);
 	assert_int_equal(fake_docker_count(fake, "POST", "/networks/netx/connect"), 0);
 	assert_non_null(strstr(made_log, "network aaaaa;network aaaaa;volume "));
