@@ -179,14 +179,14 @@ static int hold_links(struct dest *d, struct dmig_error **err)
 	if (!d->own_netns)
 		return 0;
 	int r = dmig_links_find(ns, &d->links, err);
-	if (r == 0)
-		r = dmig_links_down(d->links, err);
-	if (r == 0)
-		r = dmig_announcer_new(ns, &d->announcer, err);
 	if (r < 0)
 		return r;
 	cleanup_free char *text = dmig_links_format(d->links);
 	r = dmig_journal_add(d->w->journal, json_pack("{s:s,s:s}", "rec", "held-links", "links", text ? text : ""), err);
+	if (r == 0)
+		r = dmig_links_down(d->links, err);
+	if (r == 0)
+		r = dmig_announcer_new(ns, &d->announcer, err);
 	return r < 0 ? r : dmig_gate_open(d->w->id, err);
 }
 

@@ -128,11 +128,21 @@ static const struct {
 	{"image", remove_image},
 	{"gate", open_gate},
 	{"target", end_target},
+	{"held-links", put_links},
 };
+
+/* A destination's links stand in the journal by themselves: the commit lets them go as well. */
+static const char *what_of(json_t *rec)
+{
+	const char *kind = text_of(rec, "rec");
+	if (!strcmp(kind, "undo"))
+		return text_of(rec, "what");
+	return strcmp(kind, "held-links") ? NULL : kind;
+}
 
 static int put_back(struct undo_context *c, json_t *rec, struct dmig_error **err)
 {
-	const char *what = text_of(rec, "what");
+	const char *what = what_of(rec);
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
 		if (!strcmp(actions[i].what, what))
 			return actions[i].put_back(c, rec, err);
@@ -141,25 +151,31 @@ static int put_back(struct undo_context *c, json_t *rec, struct dmig_error **err
 
 static void undo_one(struct undo_context *c, json_t *rec, struct dmig_error **first)
 {
-	const char *kind = text_of(rec, "rec");
 	cleanup_error struct dmig_error *e = NULL;
-	if (strcmp(kind, "undo"))
-		return;
 	int64_t start = dmig_now_us();
 	if (put_back(c, rec, &e) < 0) {
-		log_error("undo of %s failed: %s", text_of(rec, "what"), e ? e->message : "?");
+		log_error("undo of %s failed: %s", what_of(rec), e ? e->message : "?");
 		if (!*first)
 			*first = steal_ptr(&e);
 		return;
 	}
-	log_info("undone: %s (%lld us)", text_of(rec, "what"), (long long)(dmig_now_us() - start));
+	log_info("undone: %s (%lld us)", what_of(rec), (long long)(dmig_now_us() - start));
 }
 
-/* Links and freezer first, whatever their place: the source must serve again at once, the rest may take its time. */
-static bool is_urgent(json_t *rec)
+enum rank { FIRST, THEN, LAST, NEVER };
+
+/*
+ * Links and freezer first, whatever their place: the source must serve again at once, the rest may take its time. A
+ * destination's links last: while its container is there, its address must not be heard.
+ */
+static enum rank rank_of(json_t *rec)
 {
-	const char *what = text_of(rec, "what");
-	return !strcmp(what, "links") || !strcmp(what, "freezer");
+	const char *what = what_of(rec);
+	if (!what)
+		return NEVER;
+	if (!strcmp(what, "links") || !strcmp(what, "freezer"))
+		return FIRST;
+	return strcmp(what, "held-links") ? THEN : LAST;
 }
 
 int dmig_undo_run(struct dmig_journal *j, struct dmig_error **err)
@@ -170,9 +186,9 @@ int dmig_undo_run(struct dmig_journal *j, struct dmig_error **err)
 	int r = dmig_journal_read(j, &list, err);
 	if (r < 0)
 		return r;
-	for (int urgent = 1; urgent >= 0; urgent--)
+	for (enum rank rank = FIRST; rank < NEVER; rank++)
 		for (size_t i = json_array_size(list); i-- > 0;)
-			if (is_urgent(json_array_get(list, i)) == (urgent == 1))
+			if (rank_of(json_array_get(list, i)) == rank)
 				undo_one(&c, json_array_get(list, i), &first);
 	json_decref(list);
 	dmig_docker_free(c.docker);
