@@ -2,7 +2,8 @@
 """Clients that run on the testbed's client host, check every answer and record the longest gap.
 
 Each is a small program of its own (python3 clients.py NAME ARGS), because it must live in the client's network
-namespace; it prints one JSON object when its standard input closes."""
+namespace; it prints one JSON object when its standard input closes. What others than the counters do is in
+traffic.py and sql.py."""
 
 import json
 import select
@@ -10,6 +11,9 @@ import socket
 import subprocess
 import sys
 import time
+
+import sql
+import traffic
 
 
 class Counter:
@@ -52,11 +56,11 @@ class Counter:
         return int(line[1:])
 
 
-def count(address, connections="1", depth="1"):
+def count(started, address, connections="1", depth="1"):
     """Counters on several connections until standard input closes."""
     counters = [Counter(address, f"counter{i}", int(depth)) for i in range(int(connections))]
     breaks, error = 0, None
-    print("started", flush=True)
+    started()
     while not select.select([sys.stdin], [], [], 0)[0]:
         try:
             for counter in counters:
@@ -64,33 +68,46 @@ def count(address, connections="1", depth="1"):
         except (OSError, ValueError) as problem:
             breaks, error = 1, str(problem)
             break
-    print(json.dumps({
+    return {
         "operations": sum(c.operations for c in counters), "wrong": sum(c.wrong for c in counters),
         "breaks": breaks, "error": error, "gap_ms": max(c.gap for c in counters) * 1000,
-        "last": [c.last for c in counters]}), flush=True)
+        "last": [c.last for c in counters]}
 
 
 class Client:
-    """A client program running on the testbed's client host, driven by a test."""
+    """A client program running on a host of the testbed, driven by a test."""
 
-    def __init__(self, pair, *arguments):
-        self.process = pair.bed.client.popen(
+    def __init__(self, pair, *arguments, host="client"):
+        self.process = pair.bed.host(host).popen(
             ["/usr/bin/python3", __file__, *map(str, arguments)], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True)
+        pair.clients.append(self)
         line = self.process.stdout.readline()
         if line.strip() != "started":
             raise AssertionError(f"client {arguments} did not start: {line!r}")
 
-    def finish(self, timeout=60):
+    def finish(self, timeout=90):
         """Stop it and return what it saw."""
         out, _ = self.process.communicate("", timeout=timeout)
+        if not out:
+            raise AssertionError(f"the client failed with exit code {self.process.returncode}, see its error above")
         return json.loads(out.splitlines()[-1])
+
+    def kill(self):
+        """End it if it still runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+
+PROGRAMS = {"count": count, "pump": traffic.pump, "idle": traffic.idle, "download": traffic.download,
+            "keep-alive": traffic.keep_alive, "transfers": sql.transfers}
 
 
 def main():
     """Entry point on the client host."""
-    programs = {"count": count}
-    programs[sys.argv[1]](*sys.argv[2:])
+    result = PROGRAMS[sys.argv[1]](lambda: print("started", flush=True), *sys.argv[2:])
+    print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

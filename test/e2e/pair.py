@@ -9,8 +9,9 @@ import sys
 import time
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(PROJECT / "test"))
+sys.path[:0] = [str(PROJECT / "test"), str(PROJECT / "test/e2e")]
 
+import engine  # noqa: E402
 import testbed  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("DMIGRATE_BUILD", PROJECT / "build"))
@@ -44,6 +45,8 @@ class Pair:
         self.bed = bed
         self.key = bed.shared / "dmigrate.key"
         self.listeners = {}
+        self.clients = []
+        self.www = bed.shared / "www"  # what tests may bind at both hosts
 
     def set_up(self):
         """What a user does once per host: register the runtime, share a key, start the listener."""
@@ -56,17 +59,22 @@ class Pair:
     def listen(self, name):
         """Start the listener of a host."""
         self.listeners[name] = self.bed.host(name).popen(
-            [BIN / "dmigrated", "--listen", "--key", self.key, "--verbose"],
+            [BIN / "dmigrated", "--listen", "--key", self.key, "--verbose", "--allow", f"bind={self.www}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(lambda: self.bed.host(name).run(
             ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/7788"], check=False).returncode == 0,
             f"dmigrated --listen on {name}")
 
+    def stop_listening(self, name):
+        """End the listener of a host."""
+        listener = self.listeners.pop(name)
+        listener.kill()
+        listener.wait()
+
     def stop(self):
         """End the listeners."""
-        for listener in self.listeners.values():
-            listener.kill()
-            listener.wait()
+        for name in list(self.listeners):
+            self.stop_listening(name)
 
     def dmigrate(self, host, *arguments, check=True, timeout=MOVE_TIMEOUT):
         """Run the command on a host."""
@@ -76,8 +84,8 @@ class Pair:
     def command(self, source, container, *options, target=None):
         """Arguments of a migration from one host to the other."""
         destination = target or f"tls://{ADDRESS[other(source)]}:7788"
-        return [BIN / "dmigrate", "migrate", container, destination, "--key", self.key, "--json",
-                "--verbose", *options]
+        key = [] if destination.startswith("ssh:") else ["--key", self.key]
+        return [BIN / "dmigrate", "migrate", container, destination, *key, "--json", "--verbose", *options]
 
     def move(self, source, container, *options, target=None):
         """Migrate; returns the report. MoveFailed otherwise."""
@@ -103,16 +111,18 @@ class Pair:
 
     def inspect(self, host, name):
         """docker inspect as a dict."""
-        return json.loads(self.bed.host(host).docker("container", "inspect", name))[0]
+        found = engine.inspect(self.bed.host(host), name)
+        assert found is not None, f"no container {name} on {host}"
+        return found
 
     def is_running(self, host, name):
         """Whether the container runs there."""
-        result = self.bed.host(host).run(["docker", "container", "inspect", "-f", "{{.State.Running}}", name], check=False)
-        return result.returncode == 0 and result.stdout.strip() == "true"
+        found = engine.inspect(self.bed.host(host), name)
+        return found is not None and found["State"]["Running"]
 
     def exists(self, host, name):
         """Whether Docker knows the name there."""
-        return self.bed.host(host).run(["docker", "container", "inspect", name], check=False).returncode == 0
+        return engine.inspect(self.bed.host(host), name) is not None
 
     def remains(self, host):
         """What Dmigrate left on a host where nothing of it should be: empty when clean."""

@@ -4,60 +4,87 @@
 import pytest
 
 from clients import Client
-from pair import LAN_ADDRESS, other, wait_for
+from pair import LAN_ADDRESS, wait_for
+from steps import check_moved, digest, record_gap, start_redis
+
+QUICK_MB, FULL_MB = 60, 300
+IDLE_SECONDS = 60
 
 
-def fill(pair, host, name, megabytes):
-    """Load incompressible data into the Redis of a container."""
-    if megabytes:
-        script = ("for i=1,tonumber(ARGV[1])*16 do local t={} for j=1,4096 do "
-                  "t[j]=struct.pack('d',math.random()*1e18) end "
-                  "redis.call('set','key'..i,table.concat(t)) end return redis.call('dbsize')")
-        pair.bed.host(host).docker("exec", name, "redis-cli", "eval", script, "0", str(megabytes * 2))
+def size(megabytes):
+    """Parameter of a test that runs with the real size in the full matrix alone."""
+    return pytest.param(megabytes, marks=[pytest.mark.full] if megabytes == FULL_MB else [], id=f"{megabytes}MB")
 
 
-def digest(pair, host, name):
-    """Redis' own digest over all data but the counters that the client changes."""
-    return pair.bed.host(host).docker("exec", name, "redis-cli", "--raw", "debug", "digest-value",
-                                      *(f"key{i}" for i in range(1, 33)))
-
-
-def start(pair, host="a", megabytes=0):
-    """A Redis of that size with its image's own user."""
-    pair.bed.image("redis")
-    pair.run(host, "redis", "redis")
-    wait_for(lambda: "PONG" in pair.bed.host(host).run(
-        ["docker", "exec", "redis", "redis-cli", "ping"], check=False).stdout, "redis answers")
-    fill(pair, host, "redis", megabytes)
-
-
-def check_moved(pair, source):
-    """It runs there and is gone here."""
-    assert pair.is_running(other(source), "redis")
-    assert not pair.exists(source, "redis")
-    assert pair.remains(source) == "" and pair.remains(other(source)) == ""
-
-
-@pytest.mark.parametrize("connections,depth", [(1, 1), (8, 16)])
-def test_counter_goes_on(pair, connections, depth):
+@pytest.mark.parametrize("megabytes", [size(QUICK_MB), size(FULL_MB)])
+def test_counter_goes_on(pair, request, megabytes):
     """INCR all the time: connection survives, every reply is the previous plus one, data complete."""
-    start(pair, megabytes=20)
-    before = digest(pair, "a", "redis")
-    client = Client(pair, "count", LAN_ADDRESS, connections, depth)
+    start_redis(pair, megabytes=megabytes)
+    before = digest(pair, "a", "redis", megabytes * 32)
+    client = Client(pair, "count", LAN_ADDRESS)
     report = pair.move("a", "redis")
     seen = client.finish()
     assert report["result"] == "ok"
     assert seen["breaks"] == 0 and seen["wrong"] == 0 and seen["operations"] > 100
-    assert digest(pair, "b", "redis") == before
-    check_moved(pair, "a")
+    assert report["memory"]["bytes"] > megabytes * 1000000
+    record_gap(request, report, seen)
+    assert digest(pair, "b", "redis", megabytes * 32) == before
+    check_moved(pair, "a", "redis")
+
+
+@pytest.mark.parametrize("megabytes", [pytest.param(0, id="small"), size(FULL_MB)])
+def test_pipelines_on_many_connections(pair, request, megabytes):
+    """Eight connections with sixteen requests under way on each."""
+    start_redis(pair, megabytes=megabytes)
+    client = Client(pair, "count", LAN_ADDRESS, 8, 16)
+    report = pair.move("a", "redis")
+    seen = client.finish()
+    assert seen["breaks"] == 0 and seen["wrong"] == 0 and seen["operations"] > 1000
+    assert report["network"]["tcp_connections"] >= 8
+    record_gap(request, report, seen)
+    check_moved(pair, "a", "redis")
+
+
+@pytest.mark.parametrize("seconds", [pytest.param(0, id="short"),
+                                     pytest.param(IDLE_SECONDS, id="minute", marks=pytest.mark.full)])
+def test_idle_connection(pair, seconds):
+    """A connection that says nothing for long is still the same connection to the server."""
+    start_redis(pair)
+    client = Client(pair, "idle", LAN_ADDRESS)
+    pair.move("a", "redis")
+    listed = pair.bed.b.docker("exec", "redis", "redis-cli", "client", "list")
+    assert "name=idler" in listed
+    if seconds:
+        wait_for(lambda: idle_time(pair) >= seconds, "a minute passes", seconds + 30, step=1)
+    seen = client.finish()
+    assert seen == {"before": "+OK\r\n", "after": "$5\r\nidler\r\n"}
+    check_moved(pair, "a", "redis")
+
+
+def idle_time(pair):
+    """Seconds since the idle connection's last command, as its server counts them."""
+    listed = pair.bed.b.docker("exec", "redis", "redis-cli", "client", "list").splitlines()
+    line = next(line for line in listed if "name=idler" in line)
+    return int(line.split(" idle=")[1].split()[0])
+
+
+def test_data_in_flight_both_ways(pair, request):
+    """Large values up and down at the same time, each checked."""
+    start_redis(pair)
+    client = Client(pair, "pump", LAN_ADDRESS)
+    report = pair.move("a", "redis")
+    seen = client.finish()
+    assert seen["wrong"] == 0 and seen["values"] > 10
+    record_gap(request, report, seen)
+    check_moved(pair, "a", "redis")
 
 
 def test_there_and_back_twice(pair):
     """A to B to A, twice, on one connection."""
-    start(pair)
+    start_redis(pair)
     client = Client(pair, "count", LAN_ADDRESS)
     for source in ("a", "b", "a", "b"):
         pair.move(source, "redis")
-        check_moved(pair, source)
+        check_moved(pair, source, "redis")
     seen = client.finish()
     assert seen["breaks"] == 0 and seen["wrong"] == 0

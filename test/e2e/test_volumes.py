@@ -5,7 +5,7 @@ import pytest
 
 from pair import MoveFailed, other, wait_for
 
-NAMED = "pgextra"
+NAMED = "e2e-extra"
 
 
 def sql(pair, host, text):
