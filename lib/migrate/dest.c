@@ -16,6 +16,11 @@
 #define FIRST_CONNECTION_MS 60000
 #define HANDSHAKE_MS 5000
 
+void dest__reached(struct dest *d, enum dmig_phase phase)
+{
+	dest__publish(d, phase, phase);
+}
+
 static int on_check(struct dest *d, const struct dmig_peer_msg *msg, struct dmig_error **err)
 {
 	json_t *body = NULL, *result = NULL;
@@ -25,7 +30,7 @@ static int on_check(struct dest *d, const struct dmig_peer_msg *msg, struct dmig
 	json_decref(body);
 	if (r == 0)
 		r = dmig_peer_send_json(d->peer, DMIG_MSG_CHECK_RESULT, result, err);
-	d->phase = DMIG_PHASE_CHECK;
+	dest__reached(d, DMIG_PHASE_CHECK);
 	return r;
 }
 
@@ -51,7 +56,7 @@ static int on_frozen(struct dest *d, const struct dmig_peer_msg *msg, struct dmi
 	(void)msg;
 	(void)err;
 	dmig_peer_frozen(d->peer, true);
-	d->phase = DMIG_PHASE_FREEZE;
+	dest__reached(d, DMIG_PHASE_FREEZE);
 	return 0;
 }
 
@@ -83,7 +88,7 @@ static int on_finish(struct dest *d, const struct dmig_peer_msg *msg, struct dmi
 	int r = dest__finish(d, &report, err);
 	if (r < 0)
 		return r;
-	d->phase = DMIG_PHASE_DONE;
+	dest__reached(d, DMIG_PHASE_DONE);
 	return dmig_peer_send_json(d->peer, DMIG_MSG_FINISHED, report, err);
 }
 

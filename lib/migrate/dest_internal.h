@@ -10,19 +10,28 @@
 #include "netns/netns.h"
 #include "runtime/placeholder.h"
 
-/* Shared by the files of the destination: dest.c (messages), dest_prepare.c, dest_streams.c, dest_restore.c. */
-#define MAX_DATA_THREADS 16 /* connections over a migration's life: two for data, some for reconnecting */
+/* Shared by the files of the destination: dest.c (messages), dest_prepare.c, dest_streams.c, dest_receive.c, dest_restore.c. */
+/* Connections at one time: two for data, one that asks, and room for strangers who do not get through the handshake. */
+#define MAX_DATA_THREADS 32
+
+struct data_slot {
+	pthread_t thread;
+	bool used, ended; /* ended: only the join is left */
+	int fd;		  /* another descriptor of its socket: ends a handshake that waits */
+	struct dmig_conn *conn;
+};
 
 struct dest {
 	struct dmig_worker *w;
 	const struct dmig_dest_opts *o;
 	struct dmig_peer *peer;
-	enum dmig_phase phase; /* what was done last */
+	enum dmig_phase phase; /* what was done last; dest__reached() */
 
 	struct dmig_docker *docker;
 	struct dmig_spec *spec;
 	bool tcp_close, own_netns, verbose, source_keep;
-	char **binds; /* bind sources that were allowed by --bind */
+	bool refused; /* the check found a blocker: whatever the source makes of it, nothing is created */
+	char **binds; /* paths that the source's --bind names: the peer's word only */
 	char *image_id;
 	char *container_id;
 	struct dmig_container *container; /* as created here: where its volumes are */
@@ -39,15 +48,27 @@ struct dest {
 	pthread_t acceptor;
 	bool accepting;
 	int accept_stop, watch_stop; /* eventfds: end the acceptor and the watcher */
-	pthread_mutex_t lock; /* guards threads, what streams may write to */
-	pthread_t threads[MAX_DATA_THREADS];
-	struct dmig_conn *conns[MAX_DATA_THREADS];
-	size_t n_threads;
+	/*
+	 * Guards what follows, and phase, container, target, images_dir, image_id as data threads see them: the phases
+	 * set each once, by dest__publish(), and read it without the lock; it stays until the data threads have ended.
+	 */
+	pthread_mutex_t lock;
+	struct data_slot slots[MAX_DATA_THREADS];
+	unsigned receiving; /* a bit for each kind of stream that is under way */
 	struct dmig_tree_stats files, memory;
 	pthread_t watcher; /* stops the worker when the target cannot go on */
 	bool watching;
 };
 
+/* dest.c */
+void dest__reached(struct dest *d, enum dmig_phase phase);
+/* Set a pointer that data threads look at. */
+#define dest__publish(d, field, value)                                                                                 \
+	do {                                                                                                           \
+		pthread_mutex_lock(&(d)->lock);                                                                        \
+		(d)->field = (value);                                                                                  \
+		pthread_mutex_unlock(&(d)->lock);                                                                      \
+	} while (0)
 /* dest_prepare.c */
 int dest__check(struct dest *d, json_t *body, json_t **ret_result, struct dmig_error **err);
 int dest__prepare(struct dest *d, struct dmig_error **err);
@@ -62,6 +83,8 @@ int dest__finish(struct dest *d, json_t **ret_report, struct dmig_error **err);
 /* dest_streams.c */
 int dest__start_acceptor(struct dest *d, struct dmig_error **err);
 void dest__stop_streams(struct dest *d);
+/* dest_receive.c: one stream into its place */
+int dest__receive(struct dest *d, struct dmig_conn *conn, const struct dmig_stream *stream, struct dmig_error **err);
 /* dest_watch.c */
 int dest__watch_target(struct dest *d, struct dmig_error **err);
 void dest__unwatch_target(struct dest *d);

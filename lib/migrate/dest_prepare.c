@@ -104,6 +104,7 @@ int dest__check(struct dest *d, json_t *body, json_t **ret_result, struct dmig_e
 	json_t *result = r == 0 ? json_pack("{s:o,s:o,s:s}", "blockers", to_list(f.blockers), "warnings",
 					  to_list(f.warnings), "docker", dmig_docker_version(d->docker))
 				: NULL;
+	d->refused = f.blockers && f.blockers[0];
 	dmig_findings_clear(&f);
 	if (r == 0 && !result)
 		r = dmig_error_set(err, ENOMEM, "out of memory");
@@ -141,20 +142,25 @@ int dest__prepare(struct dest *d, struct dmig_error **err)
 {
 	struct dmig_target_opts opts = {.runtime = "dmigrate", .tcp_close = d->tcp_close,
 		.state_dir = dmig_state_dir(), .made = made, .opaque = d};
+	/* What --allow permits is decided here, not by what the peer does with our answer. */
+	if (d->refused)
+		return dmig_error_set_class(err, DMIG_ERR_REFUSED, EPERM, "PREPARE although the check refused this container");
 	int r = take_image(d, err);
 	if (r < 0)
 		return r;
 	opts.image_id = d->image_id;
+	struct dmig_container *container = NULL;
 	r = dmig_docker_create_target(d->docker, d->spec, &opts, &d->container_id, err);
 	if (r == 0)
-		r = dmig_docker_inspect(d->docker, d->container_id, &d->container, err);
+		r = dmig_docker_inspect(d->docker, d->container_id, &container, err);
 	if (r < 0)
 		return r;
+	dest__publish(d, container, container);
 	dmig_worker_set(d->w, "container", d->container_id);
 	r = dmig_journal_add(d->w->journal, json_pack("{s:s,s:s,s:s,s:i}", "rec", "target", "container", d->container_id,
 						  "policy", dmig_spec_container(d->spec)->restart_policy, "max",
 						  dmig_spec_container(d->spec)->restart_max), err);
-	d->phase = DMIG_PHASE_PREPARE;
+	dest__reached(d, DMIG_PHASE_PREPARE);
 	return r;
 }
 
@@ -202,7 +208,7 @@ static int write_descriptors(struct dest *d, json_t *body, struct dmig_error **e
 			return dmig_error_set(err, EPROTO, "START names a terminal that is none");
 		d->tty_key = dmig_asprintf("tty[%llx:%llx]", rdev, dev);
 	}
-	d->images_dir = dmig_asprintf("%s/images", d->w->run_dir);
+	dest__publish(d, images_dir, dmig_asprintf("%s/images", d->w->run_dir));
 	int r = d->images_dir ? dmig_mkdir_p(d->images_dir, 0700) : -ENOMEM;
 	if (r < 0)
 		return dmig_error_set(err, -r, "cannot make %s/images: %s", d->w->run_dir, strerror(-r));
@@ -217,10 +223,14 @@ static int new_target(struct dest *d, struct dmig_error **err)
 {
 	cleanup_free char *criu_dir = dmig_criu_dir();
 	struct dmig_target_paths paths = {.run_dir = d->w->run_dir, .runc = "runc", .criu_dir = criu_dir};
+	struct dmig_target *target = NULL;
 	int r = dmig_undo_target(d->w->journal, d->container_id, err);
 	if (r == 0)
-		r = dmig_target_new(d->container_id, d->w->id, &paths, &d->target, err);
-	return r < 0 ? r : dest__watch_target(d, err);
+		r = dmig_target_new(d->container_id, d->w->id, &paths, &target, err);
+	if (r < 0)
+		return r;
+	dest__publish(d, target, target);
+	return dest__watch_target(d, err);
 }
 
 int dest__start(struct dest *d, json_t *body, struct dmig_error **err)
@@ -242,6 +252,6 @@ int dest__start(struct dest *d, json_t *body, struct dmig_error **err)
 	dmig_timeline_step(d->w->timeline, "docker start up to the waiting runtime", start, 0);
 	if (r == 0)
 		r = dest__launch_restore(d, err);
-	d->phase = DMIG_PHASE_STAGE;
+	dest__reached(d, DMIG_PHASE_STAGE);
 	return r;
 }

@@ -120,7 +120,7 @@ int dest__restore(struct dest *d, struct dmig_error **err)
 	if (r == 0)
 		r = serve_until(d, DMIG_CRIU_PRE_RESUME, STAGE_MS, err);
 	dmig_timeline_step(d->w->timeline, "restore", start, 0);
-	d->phase = DMIG_PHASE_READY;
+	dest__reached(d, DMIG_PHASE_READY);
 	return r;
 }
 
@@ -172,7 +172,7 @@ int dest__go(struct dest *d, struct dmig_error **err)
 		return r;
 	d->resumed_us = dmig_now_us();
 	dmig_timeline_step(d->w->timeline, "resume", start, d->resumed_us);
-	d->phase = DMIG_PHASE_COMMIT;
+	dest__reached(d, DMIG_PHASE_COMMIT);
 	return 0;
 }
 
