@@ -28,10 +28,10 @@ static int on_check(struct dest *d, const struct dmig_peer_msg *msg, struct dmig
 	if (r == 0)
 		r = dest__check(d, body, &result, err);
 	json_decref(body);
-	if (r == 0)
-		r = dmig_peer_send_json(d->peer, DMIG_MSG_CHECK_RESULT, result, err);
-	dest__reached(d, DMIG_PHASE_CHECK);
-	return r;
+	if (r < 0)
+		return r;
+	dest__reached(d, DMIG_PHASE_CHECK); /* before the answer: the image may follow it at once */
+	return dmig_peer_send_json(d->peer, DMIG_MSG_CHECK_RESULT, result, err);
 }
 
 static int on_prepare(struct dest *d, const struct dmig_peer_msg *msg, struct dmig_error **err)

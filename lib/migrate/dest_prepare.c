@@ -128,11 +128,13 @@ static int made(const char *kind, const char *id, void *opaque)
 static int take_image(struct dest *d, struct dmig_error **err)
 {
 	size_t have;
+	char *id = NULL;
 	if (d->image_id)
 		return 0;
-	int r = dmig_docker_image_find(d->docker, d->spec, &d->image_id, &have, err);
+	int r = dmig_docker_image_find(d->docker, d->spec, &id, &have, err);
 	if (r < 0)
 		return r;
+	dest__publish(d, image_id, id);
 	if (!d->image_id)
 		return dmig_error_set(err, ENOENT, "the image was sent, but Docker does not have it after loading");
 	return dmig_undo_made(d->w->journal, "image", d->image_id, err);
