@@ -62,7 +62,7 @@ int dmig_dest_roll_forward(struct dmig_journal *j, struct dmig_error **err)
 	json_decref(list);
 	if (r == 0)
 		r = dmig_gate_open(dmig_journal_id(j), err);
-	if (r == 0 && !dmig_journal_has(j, "done"))
+	if (r == 0 && dmig_journal_has(j, "done") == 0)
 		r = dmig_journal_add(j, json_pack("{s:s,s:s}", "rec", "done", "result", "ok"), err);
 	return r;
 }

@@ -40,11 +40,10 @@ static int ask_once(struct source *s, enum dmig_ran *ret, struct dmig_error **er
 
 static int decided_by_person(struct source *s, struct dmig_error **err)
 {
-	const char *where = dmig_worker_resolved(s->w);
-	if (!where)
-		return 0;
-	if (!strcmp(where, "destination"))
+	if (dmig_worker_resolved_to(s->w, DMIG_SIDE_DESTINATION))
 		return 1;
+	if (!dmig_worker_resolved_to(s->w, DMIG_SIDE_SOURCE))
+		return 0;
 	return dmig_error_set_class(err, DMIG_ERR_FAILED, ECANCELED, "resolved by hand: the source runs");
 }
 
@@ -91,6 +90,16 @@ static const char *find(json_t *records, const char *key, const char *value, con
 	return found;
 }
 
+/* Rules that cut the container's links name them by number: they do not go with the links. */
+static void forget_links(json_t *records)
+{
+	const char *text = find(records, "what", "links", "links");
+	struct dmig_links *links = NULL;
+	if (text && dmig_links_parse(text, &links, NULL) == 0)
+		dmig_links_up(links, NULL);
+	dmig_links_free(links);
+}
+
 int dmig_source_end_frozen(struct dmig_journal *j, bool keep, struct dmig_error **err)
 {
 	json_t *records = NULL;
@@ -110,6 +119,8 @@ int dmig_source_end_frozen(struct dmig_journal *j, bool keep, struct dmig_error 
 		r = dmig_docker_open(&docker, err);
 	if (r == 0 && container)
 		r = dmig_docker_wait_stopped(docker, container, TASKS_END_MS, err);
+	if (r == 0)
+		forget_links(records);
 	if (r == 0 && container && !keep)
 		r = dmig_docker_remove_container(docker, container, false, true, err);
 	if (r == 0)
@@ -120,35 +131,53 @@ int dmig_source_end_frozen(struct dmig_journal *j, bool keep, struct dmig_error 
 	return r;
 }
 
+static uint16_t data_port_of(struct dmig_journal *j, uint16_t otherwise)
+{
+	json_t *records = NULL, *rec;
+	size_t i;
+	if (dmig_journal_read(j, &records, NULL) < 0)
+		return otherwise;
+	json_array_foreach(records, i, rec) {
+		json_int_t port = json_integer_value(json_object_get(rec, "data_port"));
+		if (port > 0 && port <= UINT16_MAX)
+			otherwise = (uint16_t)port;
+	}
+	json_decref(records);
+	return otherwise;
+}
+
+/* Who runs? 0: the destination. 1: here, the destination or a person said so. Negative: cannot even ask. */
+static int settle(struct dmig_worker *w, const struct dmig_options *o, struct dmig_error **err)
+{
+	struct source s = {.w = w, .o = o, .init_pidfd = -1, .data_port = data_port_of(w->journal, o->port)};
+	if (dmig_journal_has(w->journal, "committed") == 1)
+		return 0;
+	int r = dmig_key_parse(o->key, strlen(o->key), &s.key, err);
+	if (r < 0)
+		return r;
+	r = source__in_doubt(&s, err);
+	dmig_key_free(s.key);
+	if (r == 0)
+		dmig_journal_add(w->journal, json_pack("{s:s}", "rec", "committed"), NULL);
+	return r < 0 ? 1 : 0;
+}
+
 int dmig_source_doubt_run(struct dmig_worker *w, const struct dmig_options *o)
 {
-	struct source s = {.w = w, .o = o, .init_pidfd = -1, .data_port = o->port};
-	cleanup_error struct dmig_error *error = NULL;
-	int r = dmig_key_parse(o->key, strlen(o->key), &s.key, &error);
-	bool known = dmig_journal_has(w->journal, "committed");
-	json_t *records = NULL;
-	if (r == 0 && dmig_journal_read(w->journal, &records, NULL) == 0) {
-		json_t *rec;
-		size_t i;
-		json_array_foreach(records, i, rec) {
-			json_int_t port = json_integer_value(json_object_get(rec, "data_port"));
-			if (port > 0 && port <= UINT16_MAX)
-				s.data_port = (uint16_t)port;
-		}
-		json_decref(records);
-	}
-	if (r == 0 && !known)
-		r = source__in_doubt(&s, &error);
+	cleanup_error struct dmig_error *error = NULL, *failed = NULL;
+	int r = settle(w, o, &error);
 	if (r == 0) {
 		dmig_worker_committed(w);
-		if (!known)
-			dmig_journal_add(w->journal, json_pack("{s:s}", "rec", "committed"), NULL);
-		r = dmig_source_end_frozen(w->journal, o->source_after == DMIG_SOURCE_KEEP, &error);
-	} else {
-		dmig_undo_run(w->journal, NULL);
+		/* The destination has not said that its files are on disk: the stopped container stays. */
+		r = dmig_source_end_frozen(w->journal, true, &error);
+	} else if (r == 1) {
+		r = dmig_undo_run(w->journal, &failed);
+	} else if (error) {
+		error->class = DMIG_ERR_UNKNOWN;
 	}
+	if (r < 0)
+		log_error("%s", failed ? failed->message : error ? error->message : strerror(-r));
 	enum dmig_exit code = dmig_report_exit_code(error, dmig_worker_is_committed(w));
 	dmig_report_write(w->id, dmig_report_minimal(w->id, error, dmig_worker_is_committed(w)));
-	dmig_key_free(s.key);
 	return code;
 }

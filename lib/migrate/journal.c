@@ -11,6 +11,7 @@
 #include "migrate/control.h"
 #include "util/cleanup.h"
 #include "util/io.h"
+#include "util/log.h"
 #include "util/paths.h"
 #include "wire/proto.h"
 
@@ -74,16 +75,37 @@ const char *dmig_journal_id(const struct dmig_journal *j)
 	return j->id;
 }
 
+/* A crash or a full disk can leave half a line: what comes next must not become a part of it. */
+static bool is_torn(int fd, off_t size)
+{
+	char last;
+	return size > 0 && (pread(fd, &last, 1, size - 1) != 1 || last != '\n');
+}
+
+/* All of it or nothing: a decision that was reported as not written must not be found later. */
+static int write_line(int fd, const char *line)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	int r = dmig_write_full(fd, line, strlen(line));
+	if (r == 0 && fdatasync(fd) < 0)
+		r = -errno;
+	if (r < 0 && ftruncate(fd, st.st_size) < 0)
+		log_error("a journal keeps half a record: %m");
+	return r;
+}
+
 static int append(struct dmig_journal *j, json_t *record, struct dmig_error **err)
 {
+	struct stat st;
 	cleanup_free char *text = json_dumps(record, JSON_COMPACT);
-	cleanup_free char *line = text ? dmig_asprintf("%s\n", text) : NULL;
+	const char *before = fstat(j->fd, &st) == 0 && is_torn(j->fd, st.st_size) ? "\n" : "";
+	cleanup_free char *line = text ? dmig_asprintf("%s%s\n", before, text) : NULL;
 	json_decref(record);
 	if (!line)
 		return dmig_error_set(err, ENOMEM, "out of memory");
-	int r = dmig_write_full(j->fd, line, strlen(line));
-	if (r == 0 && fdatasync(j->fd) < 0)
-		r = -errno;
+	int r = write_line(j->fd, line);
 	if (r < 0)
 		return dmig_error_set(err, -r, "cannot write the journal in %s/%s: %s", dmig_state_dir(), j->id, strerror(-r));
 	return 0;
@@ -101,11 +123,17 @@ int dmig_journal_read(struct dmig_journal *j, json_t **ret, struct dmig_error **
 {
 	cleanup_free char *path = dmig_asprintf("%s/%s/journal", dmig_state_dir(), j->id);
 	cleanup_free char *text = NULL;
-	int r = path ? dmig_read_file(path, MAX_BYTES, &text, NULL) : -ENOMEM;
+	size_t len = 0;
+	int r = path ? dmig_read_file(path, MAX_BYTES, &text, &len) : -ENOMEM;
 	if (r < 0)
 		return dmig_error_set(err, -r, "cannot read the journal of %s: %s", j->id, strerror(-r));
 	json_t *list = json_array();
+	if (!list)
+		return dmig_error_set(err, ENOMEM, "out of memory");
 	char *save = NULL;
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == '\0') /* a block that a power cut left without its contents: no end of the file */
+			text[i] = '\n';
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		json_t *rec = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
 		if (json_is_object(rec))
@@ -116,38 +144,37 @@ int dmig_journal_read(struct dmig_journal *j, json_t **ret, struct dmig_error **
 	return 0;
 }
 
-static bool has(struct dmig_journal *j, const char *rec)
+static int has(struct dmig_journal *j, const char *rec, struct dmig_error **err)
 {
 	json_t *list = NULL, *r;
 	size_t i;
-	bool found = false;
-	if (dmig_journal_read(j, &list, NULL) < 0)
-		return false;
+	int found = dmig_journal_read(j, &list, err);
 	json_array_foreach(list, i, r) {
 		const char *kind = json_string_value(json_object_get(r, "rec"));
-		found = found || (kind && !strcmp(kind, rec));
+		if (kind && !strcmp(kind, rec))
+			found = 1;
 	}
 	json_decref(list);
 	return found;
 }
 
-bool dmig_journal_has(struct dmig_journal *j, const char *rec)
+int dmig_journal_has(struct dmig_journal *j, const char *rec)
 {
+	cleanup_error struct dmig_error *error = NULL;
 	pthread_mutex_lock(&j->lock);
-	bool found = has(j, rec);
+	int found = has(j, rec, &error);
 	pthread_mutex_unlock(&j->lock);
+	if (found < 0)
+		log_error("%s", error ? error->message : "journal");
 	return found;
 }
 
 int dmig_journal_decide(struct dmig_journal *j, const char *rec, const char *against, struct dmig_error **err)
 {
-	int r;
 	pthread_mutex_lock(&j->lock);
-	if (has(j, against))
-		r = 0;
-	else if (has(j, rec))
-		r = 1;
-	else
+	int other = has(j, against, err);
+	int r = other == 0 ? has(j, rec, err) : other > 0 ? 0 : other;
+	if (other == 0 && r == 0)
 		r = append(j, json_pack("{s:s}", "rec", rec), err) < 0 ? -EIO : 1;
 	pthread_mutex_unlock(&j->lock);
 	return r;

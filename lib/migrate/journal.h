@@ -32,12 +32,12 @@ int dmig_journal_open(const char *id, struct dmig_journal **ret, struct dmig_err
 void dmig_journal_free(struct dmig_journal *j);
 const char *dmig_journal_id(const struct dmig_journal *j);
 
-/* Append and sync. Takes the reference of record, also on failure. */
+/* Append and sync, or leave no trace of it. Takes the reference of record, also on failure. */
 int dmig_journal_add(struct dmig_journal *j, json_t *record, struct dmig_error **err);
 /* All records from the file, as an array (new reference); a torn last line, the mark of a crash, is dropped. */
 int dmig_journal_read(struct dmig_journal *j, json_t **ret, struct dmig_error **err);
-/* Is there a record of this kind? */
-bool dmig_journal_has(struct dmig_journal *j, const char *rec);
+/* Is there a record of this kind? 1, 0, or -errno when that cannot be read: nobody may act as if it were a no. */
+int dmig_journal_has(struct dmig_journal *j, const char *rec);
 /*
  * Exactly one of two records ever gets in: write `rec` unless `against` is there. 1 = written (or was there already),
  * 0 = `against` had been decided before. This is the commit point of the destination.

@@ -51,13 +51,13 @@ static int undo_dead(struct recovery *rc, struct dmig_journal *j, struct dmig_er
 static int recover_source(struct recovery *rc, struct dmig_journal *j, struct dmig_error **err)
 {
 	const char *id = dmig_journal_id(j);
-	if (dmig_journal_has(j, "committed")) {
+	if (dmig_journal_has(j, "committed") == 1) {
 		int r = dmig_source_end_frozen(j, true, err);
 		dmig_report_write(id, dmig_report_minimal(id, NULL, 1));
 		say(rc, id, "its dmigrated died after the commit; the container runs at the destination, the stopped one is kept here");
 		return r;
 	}
-	if (dmig_journal_has(j, "in-doubt")) {
+	if (dmig_journal_has(j, "in-doubt") != 0) {
 		say(rc, id, "UNKNOWN which side runs: look at the destination, then dmigrate resolve ID --source or --destination");
 		return 0;
 	}
@@ -85,10 +85,10 @@ static void recover_one(struct recovery *rc, const char *id)
 	if (dmig_journal_open(id, &j, NULL) < 0)
 		return; /* its owner lives, or it has a report only */
 	int r = 0;
-	if (!dmig_journal_has(j, "done"))
+	if (dmig_journal_has(j, "done") == 0)
 		r = is_destination(j) ? recover_destination(rc, j, &error) : recover_source(rc, j, &error);
 	cleanup_free char *run = dmig_asprintf("%s/%s", dmig_run_dir(), id);
-	if (run && dmig_journal_has(j, "done"))
+	if (run && dmig_journal_has(j, "done") == 1)
 		dmig_remove_tree(run);
 	dmig_journal_free(j);
 	if (r < 0 && rc->first == 0) {
@@ -117,7 +117,7 @@ int dmig_resolve_dead(const char *id, const char *run_at, struct dmig_error **er
 	int r = dmig_journal_open(id, &j, err);
 	if (r < 0)
 		return r;
-	if (!dmig_journal_has(j, "in-doubt") || dmig_journal_has(j, "done"))
+	if (dmig_journal_has(j, "in-doubt") == 0 || dmig_journal_has(j, "done") != 0)
 		r = dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "migration %s is not in doubt: nothing to resolve", id);
 	else if (!strcmp(run_at, "destination"))
 		r = dmig_journal_add(j, json_pack("{s:s}", "rec", "committed"), err) < 0 ? -EIO

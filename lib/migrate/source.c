@@ -131,7 +131,7 @@ int dmig_source_run(struct dmig_worker *w, const struct dmig_options *o)
 		log_error("%s", error->message);
 		if (!dmig_worker_is_committed(w))
 			undo(&s, error);
-	} else if (!dmig_journal_has(w->journal, "done")) {
+	} else if (dmig_journal_has(w->journal, "done") == 0) {
 		dmig_journal_add(w->journal, json_pack("{s:s,s:s}", "rec", "done", "result", "ok"), NULL);
 	}
 	json_t *report = source__report(&s, error);

@@ -27,6 +27,9 @@
 /* A destination that was committed and lost its worker answers a source that asks for this long. */
 #define ANSWER_QUERIES_MS 600000
 
+/* A worker that dies as often as this in doubt would die for ever; a person decides then (dmigrate resolve). */
+#define MAX_WORKERS 10
+
 typedef int worker_fn(struct dmig_worker *w, void *opaque);
 
 struct supervisor {
@@ -205,7 +208,7 @@ static int finish(struct supervisor *s, int code)
 	}
 	if (s->id[0]) {
 		cleanup_free char *dir = dmig_asprintf("%s/%s", dmig_run_dir(), s->id);
-		if (dir && (code == DMIG_EXIT_OK || !s->journal || dmig_journal_has(s->journal, "done")))
+		if (dir && (code == DMIG_EXIT_OK || !s->journal || dmig_journal_has(s->journal, "done") == 1))
 			dmig_remove_tree(dir);
 	}
 	dmig_journal_free(s->journal);
@@ -233,13 +236,26 @@ static int source_worker(struct dmig_worker *w, void *opaque)
 	return start->doubt ? dmig_source_doubt_run(w, start->options) : dmig_source_run(w, start->options);
 }
 
+/* It had done all and died at the report: nothing may be done again. */
+static int died_after_all(struct supervisor *s)
+{
+	bool committed = dmig_journal_has(s->journal, "committed") == 1;
+	cleanup_error struct dmig_error *error = NULL;
+	if (!committed)
+		set_died(s, &error);
+	dmig_report_write(s->id, dmig_report_minimal(s->id, error, committed));
+	return committed ? DMIG_EXIT_OK : DMIG_EXIT_FAILED;
+}
+
 /* Before the commit: everything back. In doubt or after it: another worker asks the destination and finishes. */
 static int after_source_death(struct supervisor *s, struct source_start *start)
 {
 	cleanup_error struct dmig_error *error = NULL;
-	while (died(s)) {
+	for (int tries = 0; died(s); tries++) {
 		log_error("worker died, status %x", (unsigned)s->status);
-		if (!dmig_journal_has(s->journal, "in-doubt")) {
+		if (dmig_journal_has(s->journal, "done") == 1)
+			return died_after_all(s);
+		if (dmig_journal_has(s->journal, "in-doubt") == 0) {
 			set_died(s, &error);
 			if (dmig_undo_run(s->journal, NULL) < 0)
 				log_error("not everything could be put back");
@@ -247,7 +263,7 @@ static int after_source_death(struct supervisor *s, struct source_start *start)
 			return DMIG_EXIT_FAILED;
 		}
 		start->doubt = true;
-		if (start_worker(s, source_worker, start, &error) < 0)
+		if (tries == MAX_WORKERS || start_worker(s, source_worker, start, &error) < 0)
 			return DMIG_EXIT_UNKNOWN;
 		loop(s);
 	}

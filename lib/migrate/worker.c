@@ -165,10 +165,11 @@ void dmig_worker_total(struct dmig_worker *w, uint64_t total)
 	pthread_mutex_unlock(&w->lock);
 }
 
-const char *dmig_worker_resolved(struct dmig_worker *w)
+bool dmig_worker_resolved_to(struct dmig_worker *w, enum dmig_side side)
 {
 	pthread_mutex_lock(&w->lock);
-	const char *r = json_string_value(json_object_get(w->status, "resolved"));
+	const char *where = json_string_value(json_object_get(w->status, "resolved"));
+	bool r = where && !strcmp(where, dmig_side_name(side));
 	pthread_mutex_unlock(&w->lock);
 	return r;
 }

@@ -53,7 +53,7 @@ void dmig_worker_state(struct dmig_worker *w, const char *state, const char *mes
 /* Absolute numbers; told to the supervisor at most 5 times a second. */
 void dmig_worker_bytes(struct dmig_worker *w, enum dmig_bytes_kind kind, uint64_t done);
 void dmig_worker_total(struct dmig_worker *w, uint64_t total);
-/* What a person decided by `dmigrate resolve`: NULL, "source" or "destination". Lent. */
-const char *dmig_worker_resolved(struct dmig_worker *w);
+/* Did a person say, by `dmigrate resolve`, that this side runs? */
+bool dmig_worker_resolved_to(struct dmig_worker *w, enum dmig_side side);
 
 #endif
