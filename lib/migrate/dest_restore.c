@@ -53,7 +53,9 @@ static int launch(struct dest *d, struct dmig_error **err)
 static int next_stage(struct dest *d, int timeout_ms, struct dmig_notify_event *ev, struct dmig_error **err)
 {
 	cleanup_error struct dmig_error *why = NULL;
-	int r = dmig_notify_next(d->notify, timeout_ms, dmig_stop_fd(d->w->stop), ev, &why);
+	/* After the commit nothing stops it: a connection lost right after GO must not leave a CRIU that waits for us. */
+	int cancel = dmig_worker_is_committed(d->w) ? -1 : dmig_stop_fd(d->w->stop);
+	int r = dmig_notify_next(d->notify, timeout_ms, cancel, ev, &why);
 	if (r == -ECANCELED && dmig_stop_check(d->w->stop, err) < 0)
 		return r;
 	if (r == -EPIPE || r == -ETIMEDOUT) {
