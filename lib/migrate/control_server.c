@@ -77,6 +77,15 @@ void dmig_control_server_free(struct dmig_control_server *s)
 	free(s);
 }
 
+void dmig_control_server_leave(struct dmig_control_server *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < DMIG_CONTROL_MAX_CLIENTS; i++)
+		drop(&s->clients[i]);
+	dmig_closep(&s->fd);
+}
+
 size_t dmig_control_server_fill(struct dmig_control_server *s, struct pollfd *p)
 {
 	size_t n = 0;

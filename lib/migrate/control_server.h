@@ -19,6 +19,8 @@ typedef const char *dmig_control_request_fn(const char *op, json_t *request, voi
 int dmig_control_server_new(const char *id, dmig_control_request_fn *fn, void *opaque, struct dmig_control_server **ret,
 	struct dmig_error **err);
 void dmig_control_server_free(struct dmig_control_server *s);
+/* In a forked child: without copies of its descriptors there, clients see the end of the owner. NULL is fine. */
+void dmig_control_server_leave(struct dmig_control_server *s);
 #define DMIG_CONTROL_MAX_CLIENTS 16
 /* Needs room for 1 + DMIG_CONTROL_MAX_CLIENTS entries; returns how many were filled. */
 size_t dmig_control_server_fill(struct dmig_control_server *s, struct pollfd *p);

@@ -154,6 +154,8 @@ static void worker_main(struct supervisor *s, int sock, worker_fn *fn, void *opa
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	dmig_control_server_leave(s->control);
+	dmig_closep(&s->signals);
 	if (dmig_worker_init(&w, s->side, sock, &error) < 0) {
 		log_error("%s", error->message);
 		_exit(DMIG_EXIT_INTERNAL);
@@ -219,6 +221,7 @@ static int finish(struct supervisor *s, int code)
 
 struct source_start {
 	const struct dmig_options *options;
+	int ready_fd; /* of the supervisor, which alone speaks there */
 	struct dmig_journal *journal;
 	bool doubt;
 };
@@ -227,6 +230,7 @@ static int source_worker(struct dmig_worker *w, void *opaque)
 {
 	struct source_start *start = opaque;
 	cleanup_error struct dmig_error *error = NULL;
+	dmig_closep(&start->ready_fd);
 	if (dmig_worker_begin(w, start->options->id, &error) < 0) {
 		log_error("%s", error->message);
 		return DMIG_EXIT_INTERNAL;
@@ -298,7 +302,7 @@ static int open_source(struct supervisor *s, const struct dmig_options *o, struc
 int dmig_supervise_source(const struct dmig_options *o, int ready_fd)
 {
 	struct supervisor s = {.side = DMIG_SIDE_SOURCE, .worker_sock = -1};
-	struct source_start start = {.options = o};
+	struct source_start start = {.options = o, .ready_fd = ready_fd};
 	cleanup_error struct dmig_error *error = NULL;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	s.signals = block_signals();
@@ -306,7 +310,7 @@ int dmig_supervise_source(const struct dmig_options *o, int ready_fd)
 	start.journal = s.journal;
 	if (r == 0)
 		r = start_worker(&s, source_worker, &start, &error);
-	say_ready(ready_fd, error);
+	say_ready(steal_fd(&start.ready_fd), error);
 	if (r < 0)
 		return finish(&s, DMIG_EXIT_INTERNAL);
 	loop(&s);
