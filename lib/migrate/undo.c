@@ -18,6 +18,8 @@
 
 /* CRIU lets its tasks go within milliseconds of losing us; runc needs some more to end. */
 #define DUMP_END_MS 3000
+/* A UUID as text. */
+#define MAX_BOOT_ID 64
 
 struct undo_context {
 	struct dmig_journal *journal;
@@ -35,13 +37,42 @@ static const char *text_of(json_t *rec, const char *name)
 	return s ? s : "";
 }
 
+/* Names one boot of this host; "" if it cannot be read. Caller frees. */
+static char *boot_id(void)
+{
+	char *text = NULL;
+	if (dmig_read_file("/proc/sys/kernel/random/boot_id", MAX_BOOT_ID, &text, NULL) < 0)
+		return strdup("");
+	text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
+/* A reboot found the policy switched off, so Docker did not start the container: what it would have done is done now. */
+static int start_again(struct undo_context *c, json_t *rec, struct dmig_error **err)
+{
+	cleanup_free char *boot = boot_id();
+	const char *then = text_of(rec, "boot");
+	struct dmig_container *container = NULL;
+	if (!boot || !*boot || !*then || !strcmp(boot, then))
+		return 0;
+	int r = dmig_docker_inspect(c->docker, text_of(rec, "container"), &container, err);
+	if (r < 0)
+		return r;
+	if (!container->running) {
+		log_warn("container %s is started again: a reboot came while its restart policy was off", container->name);
+		r = dmig_docker_start(c->docker, container->id, err);
+	}
+	dmig_container_free(container);
+	return r;
+}
+
 static int put_policy(struct undo_context *c, json_t *rec, struct dmig_error **err)
 {
 	int r = docker_of(c, err);
-	if (r < 0)
-		return r;
-	return dmig_docker_set_restart_policy(c->docker, text_of(rec, "container"), text_of(rec, "policy"),
-		(int)json_integer_value(json_object_get(rec, "max")), err);
+	if (r == 0)
+		r = dmig_docker_set_restart_policy(c->docker, text_of(rec, "container"), text_of(rec, "policy"),
+			(int)json_integer_value(json_object_get(rec, "max")), err);
+	return r < 0 ? r : start_again(c, rec, err);
 }
 
 static int put_links(struct undo_context *c, json_t *rec, struct dmig_error **err)
@@ -214,8 +245,9 @@ static int add(struct dmig_journal *j, json_t *rec, struct dmig_error **err)
 int dmig_undo_restart_policy(struct dmig_journal *j, const char *container, const char *policy, int max,
 	struct dmig_error **err)
 {
-	return add(j, json_pack("{s:s,s:s,s:s,s:i}", "what", "restart-policy", "container", container, "policy", policy,
-			      "max", max), err);
+	cleanup_free char *boot = boot_id();
+	return add(j, json_pack("{s:s,s:s,s:s,s:i,s:s}", "what", "restart-policy", "container", container, "policy", policy,
+			      "max", max, "boot", boot ? boot : ""), err);
 }
 
 int dmig_undo_links(struct dmig_journal *j, const char *links, struct dmig_error **err)
