@@ -23,6 +23,18 @@ static int links_up(json_t *rec, struct dmig_error **err)
 	return r == -ENODEV ? 0 : r;
 }
 
+/*
+ * The source will never run it again, so it must be possible to start it here, afresh from its files: with the record its
+ * runtime would refuse that for ever.
+ */
+static int did_not_come_up(const char *id, struct dmig_error **err)
+{
+	if (dmig_target_record_remove(id) < 0)
+		log_error("the record of container %s cannot be removed", id);
+	return dmig_error_set(err, ESRCH,
+		"container %.12s was committed to run here, but did not come up: docker start makes it run from its files", id);
+}
+
 static int policy_back(json_t *rec, struct dmig_error **err)
 {
 	const char *id = json_string_value(json_object_get(rec, "container"));
@@ -32,7 +44,7 @@ static int policy_back(json_t *rec, struct dmig_error **err)
 		return dmig_error_set(err, EINVAL, "the journal does not say which container it was");
 	int outcome = dmig_target_record_state(id) == 0 ? dmig_target_outcome(id, OUTCOME_MS, err) : 1;
 	if (outcome == 0)
-		return dmig_error_set(err, ESRCH, "container %s was committed to run here, but did not come up", id);
+		return did_not_come_up(id, err);
 	if (outcome < 0)
 		return outcome;
 	if (!policy || !policy[0] || !strcmp(policy, "no"))

@@ -74,9 +74,11 @@ int dmig_target_outcome(const char *container_id, int timeout_ms, struct dmig_er
 	struct dmig_helper_note note;
 	if (!dmig_target_is_recorded(container_id))
 		return 1;
-	int r = dmig_target_info_read(container_id, &info, err);
+	int r = dmig_target_info_read(container_id, &info, NULL);
+	if (r == -ENOENT)
+		return 0; /* a reboot took it, and what ran with it */
 	if (r < 0)
-		return r;
+		return dmig_target_info_read(container_id, &info, err);
 	waitpid(info.pid, NULL, WNOHANG);
 	r = dmig_helper_wait_gone(container_id, timeout_ms);
 	if (r == 0) {
