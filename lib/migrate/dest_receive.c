@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "migrate/dest_internal.h"
@@ -13,6 +14,8 @@
 
 /* Log files are Docker's: its own mode. */
 #define LOG_MODE 0640
+/* What an incoming container's memory leaves free in /run: systemd, Docker and containerd need some MiB there. */
+#define RESERVE_BYTES (32u << 20)
 
 static int progress(const struct dmig_tree_stats *stats, void *opaque)
 {
@@ -57,6 +60,16 @@ static int receive_log(struct dest *d, struct dmig_conn *conn, struct dmig_error
 	if (fd < 0)
 		return dmig_error_set(err, errno, "cannot write the log %s: %m", path);
 	return dmig_file_recv(conn, fd, &opts, &stats, err);
+}
+
+/* Images lie in memory that the whole host shares: its other services need some of /run, too. */
+static int images_progress(const struct dmig_tree_stats *stats, void *opaque)
+{
+	struct dest *d = opaque;
+	struct statvfs fs;
+	if (statvfs(d->w->run_dir, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < RESERVE_BYTES)
+		return -ENOSPC;
+	return progress(stats, opaque);
 }
 
 static void add_stats(struct dest *d, struct dmig_tree_stats *sum, const struct dmig_tree_stats *stats)
@@ -157,7 +170,7 @@ static int receive_bind(struct dest *d, struct dmig_conn *conn, const char *path
 static int receive_criu(struct dest *d, struct dmig_conn *conn, struct dmig_error **err)
 {
 	/* descriptors.json is there already, and runc may be reading it */
-	struct dmig_tree_recv_opts opts = {.keep_extra = true, .progress = progress, .opaque = d};
+	struct dmig_tree_recv_opts opts = {.keep_extra = true, .progress = images_progress, .opaque = d};
 	struct dmig_tree_stats stats = {0};
 	struct place place = look(d);
 	if (!place.images_dir || place.phase < DMIG_PHASE_STAGE || place.phase > DMIG_PHASE_FREEZE)
@@ -167,6 +180,11 @@ static int receive_criu(struct dest *d, struct dmig_conn *conn, struct dmig_erro
 		return dmig_error_set(err, errno, "cannot open %s: %m", place.images_dir);
 	int64_t start = dmig_now_us();
 	int r = dmig_tree_recv(conn, fd, &opts, &stats, err);
+	if (r == -ECANCELED && images_progress(&stats, d) == -ENOSPC) {
+		if (err)
+			dmig_error_freep(err);
+		r = dmig_error_set(err, ENOSPC, "%s has no room for the container's memory", d->w->run_dir);
+	}
 	dmig_timeline_step(d->w->timeline, "receive CRIU images", start, 0);
 	add_stats(d, &d->memory, &stats);
 	return r;
