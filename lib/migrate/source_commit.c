@@ -111,11 +111,7 @@ static int end_tasks(struct source *s, struct dmig_error **err)
 		dmig_dump_wait(s->dump, TASKS_END_MS, &dead) < 0)
 		log_info("runc checkpoint did not end well after its tasks were killed: %s", dead ? dead->message : "?");
 	s->released_us = dmig_now_us();
-	r = dmig_docker_wait_stopped(s->docker, s->container->id, TASKS_END_MS, err);
-	/* Only now: the links have gone with the container, and with them what its dead sockets could still send. */
-	if (r == 0 && s->links)
-		dmig_links_up(s->links, NULL);
-	return r;
+	return dmig_docker_wait_stopped(s->docker, s->container->id, TASKS_END_MS, err);
 }
 
 static int remove_source(struct source *s, struct dmig_error **err)
@@ -130,7 +126,10 @@ static int remove_source(struct source *s, struct dmig_error **err)
 	return dmig_docker_remove_container(s->docker, s->container->id, false, true, err);
 }
 
-/* Docker took the cut links away with the container's network; rules that name them do not go by themselves. */
+/*
+ * Docker took the cut links away with the container's network; rules that name them do not go by themselves. Not before
+ * that: dead sockets could still send.
+ */
 static void forget_links(struct source *s)
 {
 	if (s->links)
