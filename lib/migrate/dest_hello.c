@@ -62,10 +62,16 @@ int dest__hello(struct dmig_conn *conn, const char *expected_id, uint16_t data_p
 	return version;
 }
 
-/* The decision falls here if it has not fallen yet: after this answer nothing will ever run. */
+/*
+ * The decision falls here if it has not fallen yet: after this answer nothing will ever run. A source that has sent GO was
+ * told READY, so there is a target in our journal; one without is of a migration that did not come that far, or whose
+ * journal was forgotten, and nobody may take it for "nothing ran".
+ */
 int dest__answer_query(struct dmig_conn *conn, struct dmig_journal *j, struct dmig_error **err)
 {
 	uint8_t buf[DMIG_WIRE_SMALL];
+	if (dmig_journal_has(j, "target") != 1)
+		return dmig_error_set(err, ENOENT, "nothing is known of migration %s that could be in doubt", dmig_journal_id(j));
 	int r = dmig_journal_decide(j, "refused", "resuming", err);
 	if (r < 0)
 		return r;

@@ -221,6 +221,23 @@ static void a_path_of_the_host(void **state)
 	assert_int_equal(access(file, F_OK), 0);
 }
 
+/* "Nothing ran, and nothing will" is said only of what came far enough to be in doubt. */
+static void a_question_before_there_is_anything_to_ask(void **state)
+{
+	struct dmig_error *err = NULL;
+	struct dmig_conn *conn = NULL;
+	struct dmig_frame f;
+	struct dmig_address to = {.host = "127.0.0.1", .port = opts.port};
+	(void)state;
+	assert_ok(dmig_conn_dial(&to, key, PATIENCE, &conn, &err), err);
+	hello(conn, DMIG_ROLE_CONTROL);
+	assert_ok(dmig_conn_send(conn, DMIG_MSG_QUERY, 0, NULL, 0, NULL, 0, &err), err);
+	assert_fails(dmig_conn_recv(conn, PATIENCE, &f, &err), err, EPIPE);
+	dmig_conn_free(conn);
+	say(DMIG_MSG_GO, NULL);
+	stops_with("out of turn", DMIG_EXIT_FAILED);
+}
+
 /* A scanner that knocks at the port takes no place away for good. */
 static void strangers_do_not_close_the_port(void **state)
 {
@@ -252,6 +269,7 @@ int main(void)
 		CASE(an_image_that_nobody_wants),
 		CASE(a_volume_of_others),
 		CASE(a_path_of_the_host),
+		CASE(a_question_before_there_is_anything_to_ask),
 		CASE(strangers_do_not_close_the_port),
 	};
 	return cmocka_run_group_tests_name("dest", tests, NULL, NULL);
