@@ -62,7 +62,8 @@ int dmig_docker_wait_stopped(struct dmig_docker *d, const char *id, int timeout_
 	return dmig_error_set(err, -r, "%s", e && e->message ? e->message : "");
 }
 
-/* Volumes with names that Docker made up: it keeps those that it was told by name, of an older move for example. */
+/* Volumes with names that Docker made up: it keeps those that it was told by name, of an older move for
+ * example. */
 static int anonymous_volumes(struct dmig_docker *d, const char *id, char ***ret, struct dmig_error **err)
 {
 	cleanup_error struct dmig_error *e = NULL;
@@ -105,7 +106,9 @@ int dmig_docker_remove_container(
 		return r;
 	cleanup_error struct dmig_error *e = NULL;
 	r = dmig_docker__delete(d, &e, "/containers/%s?force=%d&v=%d", id, force, volumes);
-	if (r == -EBUSY && force)
+	/* Docker itself after --rm: it takes longer on a busy machine. */
+	bool going = r == -EBUSY && e && e->message && strstr(e->message, "already in progress");
+	if (going || (r == -EBUSY && force))
 		r = wait_removed(d, id, err);
 	else if (r < 0)
 		r = dmig_error_set(err, -r, "remove container %.12s: %s", id, e ? e->message : "");
