@@ -43,4 +43,12 @@ int dmig_freezer_foreign(struct dmig_freezer *f, pid_t init_pid, char **ret_who,
  */
 int dmig_freezer_release_tcp(struct dmig_freezer *f, struct dmig_error **err);
 
+/*
+ * Ask the peers of all established TCP connections how far they are. For restored tasks that do not run yet,
+ * with the network up: what was under way when the source was cut, and the peers' window updates since then,
+ * are lost, and without this the kernel finds out by timeouts that begin at a second. Returns how many there
+ * are.
+ */
+int dmig_freezer_probe_tcp(struct dmig_freezer *f, struct dmig_error **err);
+
 #endif

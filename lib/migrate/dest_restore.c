@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "criu/freezer.h"
 #include "criu/dump.h"
 #include "migrate/dest_internal.h"
 #include "migrate/process.h"
@@ -126,6 +127,20 @@ int dest__restore(struct dest *d, struct dmig_error **err)
 	return r;
 }
 
+static void probe_connections(struct dest *d)
+{
+	struct dmig_freezer *f = NULL;
+	cleanup_error struct dmig_error *error = NULL;
+	int64_t start = dmig_now_us();
+	int r = dmig_freezer_open(dmig_target_pid(d->target), &f, &error);
+	if (r == 0)
+		r = dmig_freezer_probe_tcp(f, &error);
+	if (r < 0)
+		log_warn("connections: %s", error->message); /* they go on a second later by themselves */
+	dmig_freezer_free(f);
+	dmig_timeline_step(d->w->timeline, "probe connections", start, 0);
+}
+
 /*
  * Before the first task runs: what it sends while its link is not active yet would be lost, and a restored TCP socket has
  * no round trip time, so that it would wait a whole second before it sends again. Committed already: a failure here is
@@ -143,6 +158,8 @@ static void join_network(struct dest *d)
 	if (r < 0)
 		log_error("network: %s", error->message);
 	dmig_timeline_step(d->w->timeline, "network up and announced", start, 0);
+	if (d->links && !d->tcp_close)
+		probe_connections(d);
 }
 
 /*
