@@ -15,7 +15,8 @@ import pair as pairs  # noqa: E402
 import steps  # noqa: E402
 import traces  # noqa: E402
 
-DEFAULT_VARIANTS = "20.10-v1,28-v2"
+# made once: pytest keeps a session's fixture only for the very same object
+VARIANTS = os.environ.get("DMIGRATE_VARIANTS", "20.10-v1,28-v2").split(",")
 TEST_SECONDS = 300  # the longest, with 1 GB or an idle minute, takes half of it on a busy machine
 ALLOWED_SKIPS = pairs.PROJECT / "test/allowed-skips"
 
@@ -23,8 +24,7 @@ ALLOWED_SKIPS = pairs.PROJECT / "test/allowed-skips"
 def pytest_generate_tests(metafunc):
     """Every test that uses `pair` runs once per variant, grouped so that each pair comes up once."""
     if "pair" in metafunc.fixturenames:
-        chosen = os.environ.get("DMIGRATE_VARIANTS", DEFAULT_VARIANTS).split(",")
-        metafunc.parametrize("pair", chosen, indirect=True, scope="session")
+        metafunc.parametrize("pair", VARIANTS, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")

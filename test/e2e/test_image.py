@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The image at the destination: reused, or only what is missing is sent."""
 
+import pytest
+
 from pair import wait_for
 from steps import check_moved, inside, shell
 
@@ -36,6 +38,7 @@ def test_only_missing_layers(pair):
     assert pair.move("b", "some")["image"]["layers_sent"] == 0
 
 
+@pytest.mark.full
 def test_whole_image(pair):
     """The destination has nothing of it."""
     pair.bed.image("busybox")
@@ -45,6 +48,7 @@ def test_whole_image(pair):
     check_moved(pair, "a", "whole")
 
 
+@pytest.mark.full
 def test_image_without_a_tag(pair):
     """The container's image has lost its name at the source and is unknown at the destination."""
     shell(pair, "a", "base", "echo layer > /own; exec sleep 10000", address="10.88.0.52")

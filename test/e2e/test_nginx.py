@@ -69,6 +69,7 @@ def test_response_under_way(pair, request, megabytes):
     check_moved(pair, "a", "web")
 
 
+@pytest.mark.full
 def test_large_file_of_the_writable_layer(pair):
     """The file that is being sent moves along."""
     start_nginx(pair)

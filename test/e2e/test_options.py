@@ -102,6 +102,7 @@ def test_rm_container(pair):
 PATIENT_VOLUME = "echo kept > /keep/file; trap 'exit 0' TERM; while :; do sleep 1000 & wait; done"
 
 
+@pytest.mark.full
 def test_source_keep(pair):
     """--source keep: stopped there and not started again by Docker."""
     shell(pair, "a", "kept", SLEEP, options=("--restart", "always"))
@@ -179,6 +180,7 @@ def test_terminal(pair):
     os.close(ours)
 
 
+@pytest.mark.full
 def test_report_and_status(pair):
     """dmigrate status and report know of the move afterwards."""
     shell(pair, "a", "told", SLEEP)

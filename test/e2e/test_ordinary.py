@@ -3,6 +3,8 @@
 
 import subprocess
 
+import pytest
+
 from pair import wait_for
 from steps import COUNTING, PATIENT, check_moved, inside, shell
 
@@ -28,6 +30,7 @@ def test_logs_go_on(pair):
     check_moved(pair, "b", "log")
 
 
+@pytest.mark.full
 def test_follow_logs_from_the_destination(pair):
     """docker logs -f at the destination gets what is written after the move, on both streams."""
     shell(pair, "a", "log", "mkfifo /fifo; while :; do read x < /fifo; echo out $x; echo err $x >&2; done")
@@ -64,6 +67,7 @@ def test_exit_code_is_reported(pair):
     assert state["ExitCode"] == 7 and state["Status"] == "exited" and state["Pid"] == 0
 
 
+@pytest.mark.full
 def test_end_by_itself(pair):
     """A process that ends by itself after the move."""
     shell(pair, "a", "end", "mkfifo /fifo; read x < /fifo; exit 0")

@@ -25,6 +25,7 @@ def test_no_such_container(pair):
     assert "absent" in refused(pair, "a", "absent", 2)
 
 
+@pytest.mark.full
 def test_stopped_container(pair):
     """Nothing runs that could move."""
     shell(pair, "a", "ended", "exit 0")
@@ -37,11 +38,13 @@ def test_nobody_listens(pair, here):
     assert "7799" in refused(pair, "a", here, 4, target="tls://10.77.0.2:7799")
 
 
+@pytest.mark.full
 def test_bad_address(pair, here):
     """Not an address at all."""
     assert refused(pair, "a", here, 2, target="http://10.77.0.2")
 
 
+@pytest.mark.full
 def test_unknown_option(pair, here):
     """A word that an option does not have."""
     assert "--exec" in refused(pair, "a", here, 2, "--exec", "perhaps")
@@ -57,6 +60,7 @@ def test_wrong_key(pair, here):
         wrong.unlink()
 
 
+@pytest.mark.full
 def test_key_that_others_can_read(pair, here):
     """0600 is enforced."""
     open_key = pair.bed.shared / "open.key"
@@ -75,6 +79,7 @@ def test_name_taken(pair, here):
     assert pair.is_running("b", "taken")
 
 
+@pytest.mark.full
 def test_address_taken(pair):
     """Another container has the address there."""
     shell(pair, "b", "there", SLEEP, address="10.88.0.53")
@@ -96,6 +101,7 @@ def test_runtime_not_registered(pair, here):
         pair.dmigrate("b", "setup", "--quiet")
 
 
+@pytest.mark.full
 def test_bind_mount(pair):
     """A bind mount nobody said anything about."""
     folder = pair.bed.shared / "bound"

@@ -67,6 +67,7 @@ def test_tunnel_where_a_firewall_stands(pair, verdict):
     check_moved(pair, "a", "redis")
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("remote")
 def test_data_port(pair):
     """--data-port chooses where dmigrated listens."""

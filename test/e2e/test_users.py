@@ -16,6 +16,7 @@ def users(pair, host, name):
     return sorted(pair.bed.host(host).docker("top", name, "-o", "uid").split()[1:])
 
 
+@pytest.mark.full
 def test_user_of_the_image(pair):
     """USER in the image."""
     pair.bed.image("postgres")
