@@ -27,8 +27,8 @@ test: build
 test-all: build
 	test/all $(if $(SHARD),--shard $(SHARD))
 
-bench: build
-	bench/run $(B)
+bench: build # B=NAME: a script in bench/, which writes build/bench/NAME.json
+	bench/$(B)
 
 zdtm: build # CRIU's own tests, ours against a stock one; needs root and the whole machine
 	criu-patches/build.sh --stock $(BUILD)/criu-stock

@@ -66,8 +66,10 @@ static void describe(const json_t *status, char *buf, size_t size)
 		snprintf(buf, size, "%s", message ? message : "");
 		return;
 	}
-	int n = snprintf(buf, size, "%3.0f %%  %s of %s", done < total ? 100 * done / total : 100,
-		dmig_format_bytes(done, a), dmig_format_bytes(total, b));
+	if (done > total)
+		done = total; /* an estimate that was too low */
+	int n = snprintf(buf, size, "%3.0f %%  %s of %s", 100 * done / total, dmig_format_bytes(done, a),
+		dmig_format_bytes(total, b));
 	if (rate > 0)
 		n += snprintf(buf + n, size - (size_t)n, "  %s/s", dmig_format_bytes(rate, c));
 	if (eta >= 0)
