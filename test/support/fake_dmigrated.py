@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3 -IS
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A dmigrated that only talks: plays what $FAKE_DIR/scenario.json says, for tests of the commands.
 

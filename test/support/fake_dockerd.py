@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3 -IS
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A dockerd that knows runtimes: fake_dockerd.py --socket PATH --config-file FILE [--containers JSON] [--deaf] [...].
 

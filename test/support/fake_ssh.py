@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3 -IS
 # SPDX-License-Identifier: GPL-2.0-or-later
 """An ssh to this machine: answers -G, runs remote commands here; what it was given goes to $FAKE_DIR/asked."""
 import json

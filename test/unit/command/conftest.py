@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
 
@@ -22,7 +21,7 @@ class Stage:
         self.env = {
             **os.environ,
             "DMIGRATE_LIBEXEC": str(self.bin),
-            "DMIGRATE_SSH": f"{sys.executable} {SUPPORT / 'fake_ssh.py'}",
+            "DMIGRATE_SSH": str(SUPPORT / "fake_ssh.py"),
             "DMIGRATE_RUN_DIR": str(folder / "run"),
             "DMIGRATE_STATE_DIR": str(folder / "state"),
             "FAKE_DIR": str(folder),

@@ -28,7 +28,7 @@ def test_options_reach_dmigrated(stage):
         "container": "web", "name": "web2", "destination": "ssh://root@b:2222", "host": "real-b", "port": 7000, "source": "keep",
         "tcp": "close", "volumes": "none", "exec": "drop", "exec_wait_ms": 10000, "dry_run": False, "verbose": True,
         "binds": [{"path": "/a=b", "mode": "share"}, {"path": "/c", "mode": "copy"}]}
-    assert tunnel[2:] == ["-p", "2222", "-l", "root", "-o", "BatchMode=yes", "-W", "127.0.0.1:7000", "--", "b"]
+    assert tunnel[1:] == ["-p", "2222", "-l", "root", "-o", "BatchMode=yes", "-W", "127.0.0.1:7000", "--", "b"]
     there, = stage.asked("bootstrap")
     assert there["args"] == ["--bootstrap", "--id", migration, "--data-port", "7000-7009"]
     assert there["key"] == key.rstrip("\n") + "\n"
