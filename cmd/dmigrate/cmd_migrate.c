@@ -138,8 +138,7 @@ static int run(struct dmig_cli *cli, int argc, char **argv, struct dmig_error **
 
 static const struct dmig_cli_option options[] = {
 	DMIG_MIGRATE_OPTIONS,
-	{"dry-run", NULL, "check and predict, change nothing", DMIG_CLI_FLAG,
-		DMIG_MIGRATE_PLACE(options.dry_run)},
+	{"dry-run", NULL, "check, change nothing", DMIG_CLI_FLAG, DMIG_MIGRATE_PLACE(options.dry_run)},
 	{"detach", NULL, "print the id and do not wait for the end", DMIG_CLI_FLAG,
 		DMIG_MIGRATE_PLACE(detach)},
 	{0},

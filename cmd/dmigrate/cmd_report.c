@@ -39,12 +39,7 @@ static int run(struct dmig_cli *cli, int argc, char **argv, struct dmig_error **
 	r = find_report(args[0], &report, err);
 	if (r < 0)
 		return r;
-	if (cli->common.json)
-		dmig_command_print_json(json_incref(report));
-	else if (!cli->common.quiet)
-		dmig_show_report(stdout, report);
-	if (!cli->common.json && dmig_show_exit_code(report) != DMIG_EXIT_OK)
-		dmig_show_report_error(report);
+	dmig_show_end(report, cli->common.json, cli->common.quiet);
 	json_decref(report);
 	return DMIG_EXIT_OK;
 }

@@ -123,10 +123,10 @@ static int show_one(const struct dmig_cli *cli, const char *id, struct dmig_erro
 	int r = dmig_known_state(id, &state, err);
 	if (r < 0)
 		return r;
-	if (cli->common.json)
+	if (json_object_get(state, "result"))
+		dmig_show_end(state, cli->common.json, cli->common.quiet);
+	else if (cli->common.json)
 		dmig_command_print_json(json_incref(state));
-	else if (!cli->common.quiet && json_object_get(state, "result"))
-		dmig_show_report(stdout, state);
 	else if (!cli->common.quiet)
 		show_running(state);
 	json_decref(state);

@@ -17,18 +17,6 @@ static bool has_text(const json_t *obj, const char *name, const char *value)
 	return s && !strcmp(s, value);
 }
 
-static bool has_phase(const json_t *report, const char *name)
-{
-	size_t i;
-	json_t *phase;
-	json_array_foreach(json_object_get(report, "phases"), i, phase)
-	{
-		if (has_text(phase, "name", name))
-			return true;
-	}
-	return false;
-}
-
 static void show_title(FILE *out, const json_t *report)
 {
 	cleanup_free char *id = dmig_json_text(report, "id");
@@ -42,7 +30,7 @@ static void show_title(FILE *out, const json_t *report)
 	const char *what = *name ? name : container;
 	if (!has_text(report, "result", "ok"))
 		fprintf(out, "%s%s%s: %s", what, *to ? " to " : "", to, result);
-	else if (!has_phase(report, "commit"))
+	else if (json_is_true(json_object_get(report, "dry_run")))
 		fprintf(out, "%s%s%s: nothing stands in the way", what, *to ? " to " : "", to);
 	else
 		fprintf(out, "%s moved to %s", what, to);
@@ -130,7 +118,7 @@ static void show_amounts(FILE *out, const json_t *report)
 		fprintf(out, "  %-12s %.0f TCP connections\n", "network", connections);
 }
 
-void dmig_show_report(FILE *out, const json_t *report)
+static void show_table(FILE *out, const json_t *report)
 {
 	size_t i;
 	json_t *warning;
@@ -148,7 +136,7 @@ void dmig_show_report(FILE *out, const json_t *report)
 	}
 }
 
-void dmig_show_report_error(const json_t *report)
+static void show_error(const json_t *report)
 {
 	const json_t *e = json_object_get(report, "error");
 	cleanup_free char *side = dmig_json_text(e, "side");
@@ -157,7 +145,7 @@ void dmig_show_report_error(const json_t *report)
 		dmig_command_print_error(side, message);
 }
 
-int dmig_show_exit_code(const json_t *report)
+static int exit_code_of(const json_t *report)
 {
 	double code = dmig_json_number(report, "exit_code", -1);
 	return code >= DMIG_EXIT_OK && code <= DMIG_EXIT_UNKNOWN ? (int)code : DMIG_EXIT_INTERNAL;
@@ -165,12 +153,12 @@ int dmig_show_exit_code(const json_t *report)
 
 int dmig_show_end(const json_t *report, bool json, bool quiet)
 {
-	int code = dmig_show_exit_code(report);
+	int code = exit_code_of(report);
 	if (code != DMIG_EXIT_OK)
-		dmig_show_report_error(report);
+		show_error(report);
 	if (json)
 		dmig_command_print_json(json_deep_copy(report));
 	else if (!quiet)
-		dmig_show_report(stdout, report);
+		show_table(stdout, report);
 	return code;
 }

@@ -4,18 +4,11 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdio.h>
 
-/* The report of one migration (dmigrate-report(5)) as a table for people. */
-void dmig_show_report(FILE *out, const json_t *report);
-
-/* "dmigrate: <side>: message" of a report that is not ok, on stderr. */
-void dmig_show_report_error(const json_t *report);
-
-/* exit_code of the report; DMIG_EXIT_INTERNAL if it is not one of ours. */
-int dmig_show_exit_code(const json_t *report);
-
-/* All three for a migration that was waited for: error, then report or JSON. Returns the exit code. */
+/*
+ * A migration that has ended (dmigrate-report(5)): its error on stderr, then the report on stdout, as JSON or
+ * as a table for people. Returns its exit code, DMIG_EXIT_INTERNAL if the report has none of ours.
+ */
 int dmig_show_end(const json_t *report, bool json, bool quiet);
 
 #endif

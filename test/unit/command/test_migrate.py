@@ -165,7 +165,7 @@ def test_dmigrated_dies(stage):
 
 
 def test_check(stage):
-    stage.play(report=report(phases=[], downtime_ms=None))
+    stage.play(report=report(phases=[], downtime_ms=None, dry_run=True))
     done = stage.run("check", "web", "ssh://b")
     assert "web to ssh://b: nothing stands in the way" in done.stdout
     assert stage.asked("source")[0]["dry_run"] is True
