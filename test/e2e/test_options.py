@@ -142,7 +142,7 @@ def test_dry_run_changes_nothing(pair):
 
 def _ids(pair):
     """Names of all that Docker has on both hosts."""
-    return [[host.docker(*words) for words in (("ps", "-aq"), ("images", "-aq"), ("volume", "ls", "-q"),
+    return [[sorted(host.docker(*words).split()) for words in (("ps", "-aq"), ("images", "-aq"), ("volume", "ls", "-q"),
                                                ("network", "ls", "-q"))] for host in pair.bed.docker_hosts]
 
 
