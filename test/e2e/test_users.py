@@ -13,7 +13,8 @@ DROP = ("chmod 777 /tmp; setpriv --reuid=33 --regid=33 --clear-groups sh -c "
 
 def users(pair, host, name):
     """Effective users of all processes of the container."""
-    return sorted(pair.bed.host(host).docker("top", name, "-o", "uid").split()[1:])
+    lines = pair.bed.host(host).docker("top", name, "-e", "-o", "pid,uid").splitlines()[1:]
+    return sorted(line.split()[1] for line in lines)
 
 
 @pytest.mark.full
