@@ -125,6 +125,7 @@ static int connect_client(struct dmig_docker *d, struct dmig_error **err)
 {
 	pthread_once(&curl_once, init_curl);
 	d->timeout_ms = TIMEOUT_DEFAULT;
+	d->cancel_fd = -1;
 	d->curl = curl_ready == CURLE_OK ? curl_easy_init() : NULL;
 	if (!d->curl)
 		return dmig_docker__oom(err);
@@ -168,6 +169,11 @@ void dmig_docker_free(struct dmig_docker *d)
 void dmig_docker_set_timeout(struct dmig_docker *d, int timeout_ms)
 {
 	d->timeout_ms = timeout_ms > 0 ? timeout_ms : TIMEOUT_DEFAULT;
+}
+
+void dmig_docker_set_cancel_fd(struct dmig_docker *d, int fd)
+{
+	d->cancel_fd = fd;
 }
 
 const char *dmig_docker_version(const struct dmig_docker *d)

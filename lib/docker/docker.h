@@ -19,6 +19,8 @@ struct dmig_docker;
 int dmig_docker_open(struct dmig_docker **ret, struct dmig_error **err);
 void dmig_docker_free(struct dmig_docker *d);
 void dmig_docker_set_timeout(struct dmig_docker *d, int timeout_ms); /* of one ordinary call; 30 s at first */
+/* While fd (lent, -1: none) is readable calls fail with -ECANCELED, within a second also those under way. */
+void dmig_docker_set_cancel_fd(struct dmig_docker *d, int fd);
 const char *dmig_docker_version(const struct dmig_docker *d);        /* "20.10.24" */
 const char *dmig_docker_api_version(const struct dmig_docker *d);    /* what we speak */
 const char *dmig_docker_root_dir(const struct dmig_docker *d);       /* /var/lib/docker */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +181,8 @@ static int status_error(const struct dmig_docker__answer *a, struct dmig_error *
 static int transport_error(struct transfer *t, CURLcode c, struct dmig_error **err)
 {
 	struct dmig_docker *d = t->d;
+	if (c == CURLE_ABORTED_BY_CALLBACK)
+		return dmig_error_set(err, ECANCELED, "a call to Docker was broken off");
 	if (t->failed == -EFBIG)
 		return dmig_error_set(err, EFBIG, "the answer of Docker is larger than %zu bytes", t->max);
 	if (t->failed)
@@ -193,6 +196,17 @@ static int transport_error(struct transfer *t, CURLcode c, struct dmig_error **e
 		return dmig_docker__oom(err);
 	return dmig_error_set(
 		err, EIO, "talking to Docker: %s", d->error[0] ? d->error : curl_easy_strerror(c));
+}
+
+/* libcurl asks once a second while nothing moves. */
+static int is_cancelled(void *opaque, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
+{
+	const struct dmig_docker *d = opaque;
+	(void)total;
+	(void)now;
+	(void)up_total;
+	(void)up_now;
+	return dmig_poll_one(d->cancel_fd, POLLIN, 0) == 1;
 }
 
 static void set_transport(struct transfer *t, const char *url, int timeout_ms)
@@ -212,6 +226,11 @@ static void set_transport(struct transfer *t, const char *url, int timeout_ms)
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
 	curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(c, CURLOPT_HEADERDATA, t);
+	if (t->d->cancel_fd >= 0) {
+		curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+		curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, is_cancelled);
+		curl_easy_setopt(c, CURLOPT_XFERINFODATA, t->d);
+	}
 }
 
 /* The request's own part. body: text of rq->body, or NULL. Returns its headers. */

@@ -40,6 +40,7 @@ struct dmig_docker {
 	char api[8];
 	int api_minor;
 	int timeout_ms;
+	int cancel_fd; /* readable: calls end; -1: none */
 	bool containerd_store; /* images are in containerd: no chain of layers without their contents */
 	bool userns_remap, rootless;
 	json_t *info;     /* the whole answer of /info; the next two are lent from it */

@@ -286,6 +286,8 @@ static int look_at_container(struct source *s, struct dmig_error **err)
 {
 	int r = dmig_docker_open(&s->docker, err);
 	if (r == 0)
+		dmig_docker_set_cancel_fd(s->docker, dmig_stop_fd(s->w->stop)); /* saving an image takes minutes */
+	if (r == 0)
 		r = dmig_docker_inspect(s->docker, s->o->container, &s->container, err);
 	if (r == -ENOENT && err && *err)
 		(*err)->class = DMIG_ERR_USAGE; /* most likely mistyped */

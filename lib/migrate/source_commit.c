@@ -75,6 +75,7 @@ int source__commit(struct source *s, struct dmig_error **err)
 {
 	if (s->has_deadline)
 		timer_delete(s->deadline);
+	dmig_docker_set_cancel_fd(s->docker, -1); /* what follows the commit is done whatever happens */
 	int r = dmig_stop_check(s->w->stop, err); /* the last moment at which a reason to stop counts */
 	if (r == 0)
 		r = dmig_journal_add(s->w->journal, json_pack("{s:s}", "rec", "in-doubt"), err);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "support.h"
 
+#include <pthread.h>
+
 static struct fake_docker *fake;
 static struct dmig_docker *client;
 static struct dmig_error *err;
@@ -130,6 +132,36 @@ static void status_becomes_errno(void **state)
 	assert_null(answer);
 }
 
+static void *cancel(void *opaque)
+{
+	while (fake_docker_count(fake, "GET", "/slow") == 0)
+		usleep(1000);
+	assert_int_equal(write(*(int *)opaque, "", 1), 1);
+	return NULL;
+}
+
+static void a_call_can_be_broken_off(void **state)
+{
+	(void)state;
+	int p[2];
+	pthread_t thread;
+	json_t *answer = NULL;
+	assert_ok(dmig_docker_open(&client, &err), err);
+	fake_docker_on(fake, "GET", "/slow", 0, NULL);
+	fake_docker_on(fake, "GET", "/fast", 200, "{}");
+	assert_int_equal(pipe(p), 0);
+	dmig_docker_set_cancel_fd(client, p[0]);
+	assert_int_equal(pthread_create(&thread, NULL, cancel, &p[1]), 0);
+	assert_fails(dmig_docker__get(client, &answer, &err, "/slow"), err, ECANCELED);
+	pthread_join(thread, NULL);
+	assert_fails(dmig_docker__get(client, &answer, &err, "/fast"), err, ECANCELED);
+	dmig_docker_set_cancel_fd(client, -1);
+	assert_ok(dmig_docker__get(client, &answer, &err, "/fast"), err);
+	json_decref(answer);
+	close(p[0]);
+	close(p[1]);
+}
+
 static void waits_only_so_long(void **state)
 {
 	(void)state;
@@ -219,6 +251,7 @@ int main(void)
 		with_fake(only_a_unix_socket),
 		with_fake(a_proxy_is_not_asked),
 		with_fake(status_becomes_errno),
+		with_fake(a_call_can_be_broken_off),
 		with_fake(waits_only_so_long),
 		with_fake(reads_only_so_much),
 		with_fake(broken_http_is_an_error),
