@@ -18,6 +18,7 @@ BUILD = pathlib.Path(os.environ.get("DMIGRATE_BUILD", PROJECT / "build"))
 BIN = BUILD / "bin"
 ADDRESS = {"a": "10.77.0.1", "b": "10.77.0.2"}
 LAN_ADDRESS = "10.88.0.50"
+CLIENT_ADDRESS = "10.88.0.200"
 MOVE_TIMEOUT = 120
 
 # name -> how the hosts are made (options of Testbed.up)
@@ -107,7 +108,17 @@ class Pair:
     def run(self, host, name, image, *command, options=(), address=LAN_ADDRESS):
         """docker run -d on the joined network."""
         network = ["--network", "lan", "--ip", address] if address else []
-        return self.bed.host(host).docker("run", "-d", "--name", name, *network, *options, image, *command)
+        made = self.bed.host(host).docker("run", "-d", "--name", name, *network, *options, image, *command)
+        pid = self.inspect(host, name)["State"]["Pid"] if address else 0
+        if pid:
+            self.show_address(host, pid)
+        return made
+
+    def show_address(self, host, pid):
+        """Let a new container send a first frame. An earlier one at the other host may have had its address, and with
+        Docker 20.10 its MAC address too: the switch would send there until it forgets."""
+        frame = f"echo > /dev/udp/{CLIENT_ADDRESS}/9"  # asks who has the client's address, and that is broadcast
+        self.bed.host(host).run(["nsenter", "-t", pid, "-n", "bash", "-c", frame], check=False)
 
     def inspect(self, host, name):
         """docker inspect as a dict."""
