@@ -244,6 +244,14 @@ int dmig_notify_next(struct dmig_notify *n, int timeout_ms, int cancel_fd, struc
 	}
 }
 
+bool dmig_notify_waits(const struct dmig_notify *n)
+{
+	char byte;
+	if (n->conn < 0 || !n->open_stage)
+		return false;
+	return recv(n->conn, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
 int dmig_notify_answer(struct dmig_notify *n, int ret, int32_t value, struct dmig_error **err)
 {
 	struct dmig_notify_reply reply = {.magic = htole32(DMIG_NOTIFY_MAGIC),

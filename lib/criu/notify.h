@@ -2,6 +2,7 @@
 #ifndef DMIG_CRIU_NOTIFY_H
 #define DMIG_CRIU_NOTIFY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -56,6 +57,12 @@ int dmig_notify_answer(struct dmig_notify *n, int ret, int32_t value, struct dmi
 int dmig_notify_fd(const struct dmig_notify *n);
 /* Process that made the last connection: CRIU, or a dmigrate-hook below it. 0: nobody yet. */
 pid_t dmig_notify_peer(const struct dmig_notify *n);
+/*
+ * Whether the process that waits for the answer to the open stage lives. Its socket is closed before the
+ * kernel lets its tracees go: with all tasks frozen first, true means that none has run since the stage
+ * began.
+ */
+bool dmig_notify_waits(const struct dmig_notify *n);
 /* Stop serving: an open stage fails, and so does every later one, of CRIU and of a hook. _next() then says
  * -EPIPE. */
 void dmig_notify_shut(struct dmig_notify *n);
