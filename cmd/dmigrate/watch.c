@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 
 #include "format.h"
 #include "migrate/control.h"
@@ -17,6 +18,9 @@
 
 /* A dmigrated that is alive answers at once; its supervisor does no long work. */
 #define ANSWER_TIMEOUT_MS 10000
+/* Undoing takes well below a second, and up to 15 more until the other side has answered. */
+#define OWNER_TIMEOUT_MS 60000
+#define OWNER_POLL_US 5000
 /* One Ctrl-C may reach us twice: from the terminal, and passed on by what started us (timeout, docker). */
 #define SAME_KEY_MS 500
 
@@ -77,12 +81,22 @@ int dmig_watch_request(const char *id, const char *request, json_t **ret, struct
 	return r < 0 ? r : 0;
 }
 
+/* A worker whose supervisor was killed undoes alone; a killed one needs a moment to be gone. No event for
+ * either. */
+static void wait_for_owner(const char *id)
+{
+	int64_t deadline = dmig_now_ms() + OWNER_TIMEOUT_MS;
+	while (dmig_recover_is_owned(id) && dmig_now_ms() < deadline)
+		nanosleep(&(struct timespec){.tv_nsec = OWNER_POLL_US * 1000L}, NULL);
+}
+
 /* dmigrated is gone without a word: put things right, as any later command would, and see what it left. */
 static int after_death(struct follower *f, json_t **ret_report, struct dmig_error **err)
 {
 	cleanup_error struct dmig_error *e = NULL;
 	cleanup_free char *text = NULL;
 	dmig_progress_say(&f->progress, "dmigrated ended unexpectedly; recovering");
+	wait_for_owner(f->w->id);
 	if (dmig_recover(NULL, NULL, &e) == 0 && dmig_control_report(f->w->id, &text, &e) == 0)
 		*ret_report = json_loads(text, 0, NULL);
 	if (*ret_report)

@@ -45,6 +45,9 @@ int dmig_control_report(const char *id, char **ret_json, struct dmig_error **err
  */
 int dmig_recover(void (*note)(const char *line, void *opaque), void *opaque, struct dmig_error **err);
 
+/* Whether a dmigrated of this migration lives: a worker that lost its supervisor puts things right alone. */
+bool dmig_recover_is_owned(const char *id);
+
 /* `dmigrate resolve` for a migration in doubt whose dmigrated is dead as well. run_at: "source" or "destination". */
 int dmig_resolve_dead(const char *id, const char *run_at, struct dmig_error **err);
 

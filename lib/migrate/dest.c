@@ -6,15 +6,19 @@
 #include <unistd.h>
 
 #include "migrate/dest_internal.h"
+#include "migrate/fault.h"
 #include "migrate/report_file.h"
 #include "migrate/undo.h"
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
+#include "util/paths.h"
 
 /* A bootstrapped dmigrated waits this long for its source, then ends. */
 #define FIRST_CONNECTION_MS 60000
 #define HANDSHAKE_MS 5000
+/* A source asks twice a second; one that was cut off for longer than this needs a person. */
+#define ANSWER_QUERIES_MS 600000
 
 void dest__reached(struct dest *d, enum dmig_phase phase)
 {
@@ -74,6 +78,7 @@ static int on_go(struct dest *d, const struct dmig_peer_msg *msg, struct dmig_er
 	int r = dest__go(d, err);
 	if (r < 0)
 		return r;
+	dmig_fault(d->w, "resumed", NULL);
 	/* A source that does not hear this asks; the container runs either way. */
 	if (dmig_peer_send(d->peer, DMIG_MSG_RESUMED, &lost) < 0)
 		log_warn("RESUMED: %s", lost->message);
@@ -116,7 +121,10 @@ static int handle(struct dest *d, const struct dmig_peer_msg *msg, struct dmig_e
 		if (steps[i].after != d->phase)
 			break;
 		dmig_worker_phase(d->w, steps[i].phase);
-		return steps[i].enter(d, msg, err);
+		int r = dmig_fault_phase(d->w, "before", steps[i].phase, err);
+		if (r == 0)
+			r = steps[i].enter(d, msg, err);
+		return r < 0 ? r : dmig_fault_phase(d->w, "after", steps[i].phase, err);
 	}
 	return dmig_error_set(err, EPROTO, "%s came out of turn (after %s)", dmig_wire_name(msg->type),
 		dmig_phase_name(d->phase));
@@ -137,6 +145,29 @@ static int serve(struct dest *d, struct dmig_error **err)
 	return 0;
 }
 
+static bool has_journal(const char *id)
+{
+	cleanup_free char *path = dmig_asprintf("%s/%s/journal", dmig_state_dir(), id);
+	return path && access(path, F_OK) == 0;
+}
+
+/* A source that is in doubt, and whose dmigrated here has ended: its journal knows. While somebody has it open, he answers. */
+static int answer_from_journal(const char *id, struct dmig_conn *conn, struct dmig_error **err)
+{
+	struct dmig_journal *j = NULL;
+	struct dmig_frame f;
+	int r = dmig_journal_open(id, &j, err);
+	if (r == 0)
+		r = dmig_conn_recv(conn, HANDSHAKE_MS, &f, err);
+	if (r == 0 && f.type != DMIG_MSG_QUERY)
+		r = dmig_error_set(err, EEXIST, "migration %s has been here before", id);
+	if (r == 0)
+		r = dest__answer_query(conn, j, err);
+	dmig_journal_free(j);
+	return r;
+}
+
+/* 1: it was only a question. */
 static int take_connection(struct dest *d, struct dmig_conn **ret, struct dmig_error **err)
 {
 	struct dmig_wire_hello hello;
@@ -150,6 +181,10 @@ static int take_connection(struct dest *d, struct dmig_conn **ret, struct dmig_e
 		r = dest__hello(*ret, d->w->id[0] ? d->w->id : NULL, d->o->port, &hello, err);
 	if (r == 0 && hello.role != DMIG_ROLE_CONTROL)
 		r = dmig_error_set(err, EPROTO, "the first connection is not a control connection");
+	if (r == 0 && has_journal(hello.id)) {
+		r = answer_from_journal(hello.id, *ret, err);
+		return r < 0 ? r : 1;
+	}
 	if (r == 0)
 		r = dmig_worker_begin(d->w, hello.id, err);
 	return r;
@@ -158,13 +193,17 @@ static int take_connection(struct dest *d, struct dmig_conn **ret, struct dmig_e
 static int connect_source(struct dest *d, struct dmig_error **err)
 {
 	struct dmig_conn *conn = NULL;
+	char boot[DMIG_BOOT_ID_BYTES];
+	dest__boot_id(boot);
 	int r = take_connection(d, &conn, err);
 	if (r == 0)
 		r = dmig_journal_create(d->w->id, &d->w->journal, err);
 	if (r == 0)
-		r = dmig_journal_add(d->w->journal, json_pack("{s:s,s:s,s:s}", "rec", "begin", "side", "destination", "peer",
-							  dmig_conn_peer(conn)), err);
-	if (r < 0) {
+		r = dmig_journal_add(d->w->journal, json_pack("{s:s,s:s,s:s,s:s}", "rec", "begin", "side", "destination",
+							  "peer", dmig_conn_peer(conn), "boot", boot), err);
+	if (r < 0 && conn && err && *err)
+		dest__refuse(conn, *err); /* it cannot see our disk or our folders */
+	if (r != 0) {
 		dmig_conn_free(conn);
 		return r;
 	}
@@ -184,18 +223,29 @@ static void fail(struct dest *d, struct dmig_error *error)
 	dest__stop_streams(d);
 	if (!d->w->journal)
 		return;
-	if (dmig_journal_decide(d->w->journal, "refused", "resuming", &failed) == 0) {
-		if (dmig_dest_roll_forward(d->w->journal, &failed) < 0)
-			log_error("finishing alone: %s", failed->message);
-		return;
+	bool decided = dmig_worker_is_committed(d->w) ||
+		       dmig_journal_decide(d->w->journal, "refused", "resuming", &failed) == 0;
+	if (d->phase < DMIG_PHASE_COMMIT) {
+		dmig_notify_free(d->notify); /* a CRIU that waits for us fails its stage now */
+		d->notify = NULL;
 	}
-	dmig_notify_free(d->notify); /* a CRIU that waits for us fails its stage now */
-	d->notify = NULL;
-	if (d->target && dmig_target_undo(d->target, &failed) < 0)
+	if (!decided && d->target && dmig_target_undo(d->target, &failed) < 0)
 		log_error("target: %s", failed->message);
 	dmig_error_freep(&failed);
-	if (dmig_undo_run(d->w->journal, &failed) < 0)
-		log_error("undo: %s", failed->message);
+	if (dmig_dest_settle(d->w->journal, &failed) < 0)
+		log_error("%s: %s", decided ? "finishing alone" : "undo", failed->message);
+}
+
+/*
+ * A source that has sent GO and lost us will ask. Where a listener runs it answers from the journal; a dmigrated that ssh
+ * has started must do it itself.
+ */
+static void answer_later(struct dest *d)
+{
+	if (d->o->control_fd >= 0 || !d->peer || d->phase < DMIG_PHASE_READY || dmig_peer_has_aborted(d->peer))
+		return;
+	log_info("the source may ask who runs: answering for %d s", ANSWER_QUERIES_MS / 1000);
+	dmig_dest_answer_queries(d->w, d->o, ANSWER_QUERIES_MS);
 }
 
 static void clear(struct dest *d)
@@ -243,11 +293,16 @@ int dmig_dest_run(struct dmig_worker *w, const struct dmig_dest_opts *o)
 	int r = connect_source(&d, &error);
 	if (r == 0)
 		r = serve(&d, &error);
+	if (r == 1) {
+		clear(&d);
+		return DMIG_EXIT_OK;
+	}
 	if (r < 0) {
 		if (!error)
 			dmig_error_set(&error, -r, "%s", strerror(-r));
 		dmig_error_side(error, DMIG_SIDE_DESTINATION);
 		fail(&d, error);
+		answer_later(&d);
 	}
 	enum dmig_exit code = dmig_report_exit_code(error, dmig_worker_is_committed(w));
 	if (w->journal)

@@ -25,6 +25,11 @@ int dmig_dest_run(struct dmig_worker *w, const struct dmig_dest_opts *o);
  * timeout_ms passed without a call. w->journal is open.
  */
 int dmig_dest_answer_queries(struct dmig_worker *w, const struct dmig_dest_opts *o, int timeout_ms);
+/*
+ * After a failure or a death: what became of the target. 1: it runs here, all around it is finished. 0: nothing ran and
+ * nothing will, undone. Negative: it was let go but does not run, a person has to look; no question is answered.
+ */
+int dmig_dest_settle(struct dmig_journal *j, struct dmig_error **err);
 /* Bring a committed destination to its end from the journal alone: links up, restart policy, record gone. Idempotent. */
 int dmig_dest_roll_forward(struct dmig_journal *j, struct dmig_error **err);
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "migrate/dest_internal.h"
+#include "util/cleanup.h"
+#include "util/io.h"
 
 /* A peer that has proved the key says HELLO at once. */
 #define HELLO_MS 5000
@@ -21,7 +23,7 @@ static int send_answer(struct dmig_conn *conn, const struct dmig_wire_hello *pee
 	return dmig_conn_send(conn, DMIG_MSG_HELLO, 0, buf, (size_t)n, NULL, 0, err);
 }
 
-static void send_refusal(struct dmig_conn *conn, const struct dmig_error *why)
+void dest__refuse(struct dmig_conn *conn, const struct dmig_error *why)
 {
 	uint8_t buf[DMIG_WIRE_SMALL];
 	struct dmig_wire_status status = dmig_wire_status_of(why, DMIG_SIDE_DESTINATION);
@@ -54,7 +56,7 @@ int dest__hello(struct dmig_conn *conn, const char *expected_id, uint16_t data_p
 	int version = accept_hello(&f, expected_id, ret, &why);
 	if (version >= 0)
 		return send_answer(conn, ret, version, data_port, err);
-	send_refusal(conn, why);
+	dest__refuse(conn, why);
 	if (err && !*err)
 		*err = why;
 	else
@@ -62,17 +64,36 @@ int dest__hello(struct dmig_conn *conn, const char *expected_id, uint16_t data_p
 	return version;
 }
 
-/*
- * The decision falls here if it has not fallen yet: after this answer nothing will ever run. A source that has sent GO was
- * told READY, so there is a target in our journal; one without is of a migration that did not come that far, or whose
- * journal was forgotten, and nobody may take it for "nothing ran".
- */
-int dest__answer_query(struct dmig_conn *conn, struct dmig_journal *j, struct dmig_error **err)
+void dest__boot_id(char ret[DMIG_BOOT_ID_BYTES])
 {
-	uint8_t buf[DMIG_WIRE_SMALL];
+	cleanup_free char *text = NULL;
+	ret[0] = '\0';
+	if (dmig_read_file("/proc/sys/kernel/random/boot_id", DMIG_BOOT_ID_BYTES, &text, NULL) == 0)
+		snprintf(ret, DMIG_BOOT_ID_BYTES, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+/*
+ * 1: nothing ran and nothing will; the decision falls here if it has not fallen yet. 0: it runs, or ran. -EAGAIN: it was
+ * to run, but whether it does is not known yet: a source that believed it would end the only copy that is left. A source
+ * that has sent GO was told READY, so there is a target in our journal; one without is of a migration that did not come
+ * that far, or whose journal was forgotten, and nobody may take it for "nothing ran".
+ */
+static int who_runs(struct dmig_journal *j, struct dmig_error **err)
+{
+	if (dmig_journal_has(j, "resumed") == 1)
+		return 0;
+	if (dmig_journal_has(j, "revoked") == 1)
+		return 1;
 	if (dmig_journal_has(j, "target") != 1)
 		return dmig_error_set(err, ENOENT, "nothing is known of migration %s that could be in doubt", dmig_journal_id(j));
 	int r = dmig_journal_decide(j, "refused", "resuming", err);
+	return r == 0 ? dmig_error_set(err, EAGAIN, "the container is coming up, or failed to") : r;
+}
+
+int dest__answer_query(struct dmig_conn *conn, struct dmig_journal *j, struct dmig_error **err)
+{
+	uint8_t buf[DMIG_WIRE_SMALL];
+	int r = who_runs(j, err);
 	if (r < 0)
 		return r;
 	ssize_t n = dmig_wire_encode_query_result(r == 1 ? DMIG_RAN_NO : DMIG_RAN_YES, buf, sizeof(buf));

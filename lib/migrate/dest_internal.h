@@ -91,6 +91,11 @@ void dest__unwatch_target(struct dest *d);
 /* dest_hello.c: server side of HELLO. role and id as the peer says them. */
 int dest__hello(struct dmig_conn *conn, const char *expected_id, uint16_t data_port, struct dmig_wire_hello *ret,
 	struct dmig_error **err);
+/* ABORT on a connection that has no peer yet. */
+void dest__refuse(struct dmig_conn *conn, const struct dmig_error *why);
+#define DMIG_BOOT_ID_BYTES 40
+/* Of the running kernel; "" if it does not say. */
+void dest__boot_id(char ret[DMIG_BOOT_ID_BYTES]);
 int dest__answer_query(struct dmig_conn *conn, struct dmig_journal *j, struct dmig_error **err);
 
 #endif

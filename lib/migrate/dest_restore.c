@@ -8,6 +8,7 @@
 #include "criu/freezer.h"
 #include "criu/dump.h"
 #include "migrate/dest_internal.h"
+#include "migrate/fault.h"
 #include "migrate/process.h"
 #include "util/cleanup.h"
 #include "util/io.h"
@@ -174,6 +175,7 @@ int dest__go(struct dest *d, struct dmig_error **err)
 	if (r < 0)
 		return r;
 	dmig_timeline_step(d->w->timeline, "disarm the restore helper", start, 0);
+	dmig_fault(d->w, "before-decision", NULL);
 	start = dmig_now_us();
 	r = dmig_journal_decide(d->w->journal, "resuming", "refused", err);
 	if (r == 0)
@@ -182,11 +184,17 @@ int dest__go(struct dest *d, struct dmig_error **err)
 		return r;
 	dmig_worker_committed(d->w);
 	dmig_timeline_step(d->w->timeline, "journal the commit", start, 0);
+	dmig_fault(d->w, "after-decision", NULL);
 	join_network(d);
 	start = dmig_now_us();
-	r = dmig_notify_answer(d->notify, 0, 0, err);
+	/* In this order: without the note it is certain that nothing ran, and the source may go on (dmig_dest_settle). */
+	r = dmig_journal_note(d->w->journal, "let-go", err);
+	if (r == 0)
+		r = dmig_notify_answer(d->notify, 0, 0, err);
 	if (r == 0)
 		r = serve_until(d, DMIG_CRIU_POST_RESUME, STAGE_MS, err);
+	if (r == 0)
+		r = dmig_journal_note(d->w->journal, "resumed", err);
 	if (r < 0)
 		return r;
 	d->resumed_us = dmig_now_us();

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "migrate/dest_internal.h"
+#include "migrate/fault.h"
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
@@ -21,7 +22,10 @@ static void serve_streams(struct dest *d, struct dmig_conn *conn)
 	cleanup_error struct dmig_error *error = NULL;
 	int r;
 	while ((r = dmig_stream_next(conn, &stream, &error)) == 0) {
-		r = dest__receive(d, conn, &stream, &error);
+		cleanup_free char *point = dmig_asprintf("stream-%s", dmig_wire_stream_kind_name(stream.kind));
+		r = dmig_fault(d->w, point ? point : "", &error);
+		if (r == 0)
+			r = dest__receive(d, conn, &stream, &error);
 		if (r < 0)
 			dmig_error_side(error, DMIG_SIDE_DESTINATION);
 		/* On failure the sender hears the reason on this connection, and everybody by ABORT. */

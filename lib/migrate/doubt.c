@@ -19,11 +19,11 @@
 /* A killed tree of tasks, and runc and Docker behind it. */
 #define TASKS_END_MS 30000
 
-static int ask_once(struct source *s, enum dmig_ran *ret, struct dmig_error **err)
+static int ask_at(struct source *s, uint16_t port, enum dmig_ran *ret, struct dmig_error **err)
 {
 	struct dmig_conn *conn = NULL;
 	struct dmig_frame f;
-	int r = source__dial(s, DMIG_ROLE_CONTROL, s->data_port, QUERY_MS, &conn, err);
+	int r = source__dial(s, DMIG_ROLE_CONTROL, port, QUERY_MS, &conn, err);
 	if (r < 0)
 		return r;
 	r = dmig_conn_send(conn, DMIG_MSG_QUERY, 0, NULL, 0, NULL, 0, err);
@@ -36,6 +36,15 @@ static int ask_once(struct source *s, enum dmig_ran *ret, struct dmig_error **er
 		r = dmig_wire_decode_query_result(f.payload, f.length, ret, err);
 	dmig_conn_free(conn);
 	return r;
+}
+
+/*
+ * In turns: the migration's own port, which answers as long as its dmigrated lives, and the listener, which reads the
+ * journal. One at a time, so that a person's decision is not kept waiting for two silent ports.
+ */
+static int ask_once(struct source *s, unsigned turn, enum dmig_ran *ret, struct dmig_error **err)
+{
+	return ask_at(s, turn % 2 ? s->o->port : s->data_port, ret, err);
 }
 
 static int decided_by_person(struct source *s, struct dmig_error **err)
@@ -57,13 +66,13 @@ int source__in_doubt(struct source *s, struct dmig_error **err)
 	dmig_worker_state(s->w, "unknown",
 		"no answer after GO: the container stays frozen until the destination says whether it runs "
 		"(dmigrate resolve decides by hand)");
-	for (;;) {
+	for (unsigned turn = 0;; turn++) {
 		cleanup_error struct dmig_error *why = NULL;
 		enum dmig_ran ran;
 		int r = decided_by_person(s, err);
 		if (r != 0)
 			return r < 0 ? r : 0;
-		r = ask_once(s, &ran, &why);
+		r = ask_once(s, turn, &ran, &why);
 		if (r == 0 && ran == DMIG_RAN_YES)
 			return 0;
 		if (r == 0)

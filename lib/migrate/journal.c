@@ -83,20 +83,20 @@ static bool is_torn(int fd, off_t size)
 }
 
 /* All of it or nothing: a decision that was reported as not written must not be found later. */
-static int write_line(int fd, const char *line)
+static int write_line(int fd, const char *line, bool sync)
 {
 	struct stat st;
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	int r = dmig_write_full(fd, line, strlen(line));
-	if (r == 0 && fdatasync(fd) < 0)
+	if (r == 0 && sync && fdatasync(fd) < 0)
 		r = -errno;
 	if (r < 0 && ftruncate(fd, st.st_size) < 0)
 		log_error("a journal keeps half a record: %m");
 	return r;
 }
 
-static int append(struct dmig_journal *j, json_t *record, struct dmig_error **err)
+static int append(struct dmig_journal *j, json_t *record, bool sync, struct dmig_error **err)
 {
 	struct stat st;
 	cleanup_free char *text = json_dumps(record, JSON_COMPACT);
@@ -105,7 +105,7 @@ static int append(struct dmig_journal *j, json_t *record, struct dmig_error **er
 	json_decref(record);
 	if (!line)
 		return dmig_error_set(err, ENOMEM, "out of memory");
-	int r = write_line(j->fd, line);
+	int r = write_line(j->fd, line, sync);
 	if (r < 0)
 		return dmig_error_set(err, -r, "cannot write the journal in %s/%s: %s", dmig_state_dir(), j->id, strerror(-r));
 	return 0;
@@ -114,7 +114,15 @@ static int append(struct dmig_journal *j, json_t *record, struct dmig_error **er
 int dmig_journal_add(struct dmig_journal *j, json_t *record, struct dmig_error **err)
 {
 	pthread_mutex_lock(&j->lock);
-	int r = append(j, record, err);
+	int r = append(j, record, true, err);
+	pthread_mutex_unlock(&j->lock);
+	return r;
+}
+
+int dmig_journal_note(struct dmig_journal *j, const char *rec, struct dmig_error **err)
+{
+	pthread_mutex_lock(&j->lock);
+	int r = append(j, json_pack("{s:s}", "rec", rec), false, err);
 	pthread_mutex_unlock(&j->lock);
 	return r;
 }
@@ -175,7 +183,7 @@ int dmig_journal_decide(struct dmig_journal *j, const char *rec, const char *aga
 	int other = has(j, against, err);
 	int r = other == 0 ? has(j, rec, err) : other > 0 ? 0 : other;
 	if (other == 0 && r == 0)
-		r = append(j, json_pack("{s:s}", "rec", rec), err) < 0 ? -EIO : 1;
+		r = append(j, json_pack("{s:s}", "rec", rec), true, err) < 0 ? -EIO : 1;
 	pthread_mutex_unlock(&j->lock);
 	return r;
 }

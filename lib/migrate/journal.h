@@ -35,6 +35,8 @@ const char *dmig_journal_id(const struct dmig_journal *j);
 /* Append and sync, or leave no trace of it. Takes the reference of record, also on failure. */
 int dmig_journal_add(struct dmig_journal *j, json_t *record, struct dmig_error **err);
 /* All records from the file, as an array (new reference); a torn last line, the mark of a crash, is dropped. */
+/* Survives us but not a crash of the host: for what is written in the frozen window. */
+int dmig_journal_note(struct dmig_journal *j, const char *rec, struct dmig_error **err);
 int dmig_journal_read(struct dmig_journal *j, json_t **ret, struct dmig_error **err);
 /* Is there a record of this kind? 1, 0, or -errno when that cannot be read: nobody may act as if it were a no. */
 int dmig_journal_has(struct dmig_journal *j, const char *rec);

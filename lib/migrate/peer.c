@@ -37,6 +37,7 @@ struct dmig_peer {
 	struct queued *head, **tail;
 	size_t n_queued;
 	bool frozen, aborted, closed;
+	bool told; /* the other side said ABORT */
 	int64_t heard_ms, pinged_ms;
 	uint64_t seq;
 	int64_t sent_us[16]; /* of the last pings, by seq */
@@ -113,7 +114,7 @@ static int take_abort(struct dmig_peer *p, const struct dmig_frame *f, struct dm
 		dmig_error_set(&why, ECONNABORTED, "the other side stopped without a reason");
 	dmig_error_side(why, p->side == DMIG_SIDE_SOURCE ? DMIG_SIDE_DESTINATION : DMIG_SIDE_SOURCE);
 	pthread_mutex_lock(&p->lock);
-	p->aborted = true;
+	p->aborted = p->told = true;
 	pthread_mutex_unlock(&p->lock);
 	stop_with(p, why);
 	return 0;
@@ -448,6 +449,14 @@ int dmig_peer_measure_clock(struct dmig_peer *p, int n, int timeout_ms, struct d
 			return dmig_error_set(err, ETIMEDOUT, "no answer to a ping within %d ms", timeout_ms);
 	}
 	return 0;
+}
+
+bool dmig_peer_has_aborted(struct dmig_peer *p)
+{
+	pthread_mutex_lock(&p->lock);
+	bool told = p->told;
+	pthread_mutex_unlock(&p->lock);
+	return told;
 }
 
 bool dmig_peer_wait_closed(struct dmig_peer *p, int timeout_ms)

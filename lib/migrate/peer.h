@@ -50,6 +50,8 @@ void dmig_peer_clock(struct dmig_peer *p, int64_t *ret_offset_us, int64_t *ret_e
 int dmig_peer_measure_clock(struct dmig_peer *p, int n, int timeout_ms, struct dmig_error **err);
 struct dmig_conn *dmig_peer_conn(struct dmig_peer *p); /* lent */
 /* Wait until the other side has closed the connection (true), e.g. because it has cleaned up after an ABORT. */
+/* Whether the other side said ABORT: it knows that this migration is over and will not ask. */
+bool dmig_peer_has_aborted(struct dmig_peer *p);
 bool dmig_peer_wait_closed(struct dmig_peer *p, int timeout_ms);
 
 #endif

@@ -33,6 +33,17 @@ unsigned long long dmig_process_start_time(pid_t pid)
 	return p ? strtoull(p + 1, NULL, 10) : 0;
 }
 
+bool dmig_process_is_dead(pid_t pid)
+{
+	char path[64];
+	cleanup_free char *stat = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (dmig_read_file(path, 4096, &stat, NULL) < 0)
+		return true;
+	const char *p = strrchr(stat, ')');
+	return !p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X';
+}
+
 static size_t children_of(pid_t pid, pid_t *out, size_t max)
 {
 	char path[64];

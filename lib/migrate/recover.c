@@ -37,15 +37,15 @@ static bool is_destination(struct dmig_journal *j)
 	return r;
 }
 
-static int undo_dead(struct recovery *rc, struct dmig_journal *j, struct dmig_error **err)
+static void tell_undone(struct recovery *rc, struct dmig_journal *j, int r)
 {
 	const char *id = dmig_journal_id(j);
 	cleanup_error struct dmig_error *cause = NULL;
-	int r = dmig_undo_run(j, err);
-	dmig_error_set(&cause, EOWNERDEAD, "dmigrated died; what it had changed was put back");
+	enum dmig_side side = is_destination(j) ? DMIG_SIDE_DESTINATION : DMIG_SIDE_SOURCE;
+	dmig_error_set(&cause, EOWNERDEAD, "dmigrated of the %s died; what it had changed was put back", dmig_side_name(side));
+	dmig_error_side(cause, side);
 	dmig_report_write(id, dmig_report_minimal(id, cause, 0));
 	say(rc, id, r < 0 ? "its dmigrated died; not everything could be put back" : cause->message);
-	return r;
 }
 
 static int recover_source(struct recovery *rc, struct dmig_journal *j, struct dmig_error **err)
@@ -58,24 +58,41 @@ static int recover_source(struct recovery *rc, struct dmig_journal *j, struct dm
 		return r;
 	}
 	if (dmig_journal_has(j, "in-doubt") != 0) {
-		say(rc, id, "UNKNOWN which side runs: look at the destination, then dmigrate resolve ID --source or --destination");
+		static const char what[] = "UNKNOWN which side runs: look at the destination, then dmigrate resolve ID "
+					   "--source or --destination";
+		cleanup_error struct dmig_error *cause = NULL;
+		dmig_error_set_class(&cause, DMIG_ERR_UNKNOWN, EOWNERDEAD, "dmigrated of the source died after GO; %s", what);
+		dmig_error_side(cause, DMIG_SIDE_SOURCE);
+		dmig_report_write(id, dmig_report_minimal(id, cause, 0));
+		say(rc, id, what);
 		return 0;
 	}
-	return undo_dead(rc, j, err);
+	int r = dmig_undo_run(j, err);
+	tell_undone(rc, j, r);
+	return r;
 }
 
 static int recover_destination(struct recovery *rc, struct dmig_journal *j, struct dmig_error **err)
 {
-	int decided = dmig_journal_decide(j, "refused", "resuming", err);
-	if (decided < 0)
-		return decided;
-	if (decided == 1)
-		return undo_dead(rc, j, err);
 	const char *id = dmig_journal_id(j);
-	int r = dmig_dest_roll_forward(j, err);
-	dmig_report_write(id, dmig_report_minimal(id, NULL, 1));
-	say(rc, id, "its dmigrated died after the commit; the container runs here");
-	return r;
+	cleanup_error struct dmig_error *why = NULL;
+	int runs = dmig_dest_settle(j, &why);
+	bool committed = dmig_journal_has(j, "resuming") != 0 && dmig_journal_has(j, "revoked") != 1;
+	if (runs == 1) {
+		dmig_report_write(id, dmig_report_minimal(id, NULL, 1));
+		say(rc, id, "its dmigrated died after the commit; the container runs here");
+		return 0;
+	}
+	if (!committed) {
+		tell_undone(rc, j, runs);
+	} else {
+		dmig_error_side(why, DMIG_SIDE_DESTINATION);
+		dmig_report_write(id, dmig_report_minimal(id, why, 1));
+		say(rc, id, why->message);
+	}
+	if (runs < 0 && err && !*err)
+		*err = steal_ptr(&why);
+	return runs;
 }
 
 static void recover_one(struct recovery *rc, const char *id)
@@ -111,6 +128,24 @@ int dmig_recover(void (*note)(const char *line, void *opaque), void *opaque, str
 	return rc.first;
 }
 
+bool dmig_recover_is_owned(const char *id)
+{
+	struct dmig_journal *j = NULL;
+	int r = dmig_journal_open(id, &j, NULL);
+	dmig_journal_free(j);
+	return r == -EBUSY;
+}
+
+static void report_resolved(const char *id, bool at_destination)
+{
+	cleanup_error struct dmig_error *cause = NULL;
+	if (!at_destination)
+		dmig_error_set(&cause, ECANCELED, "resolved by hand: the source runs");
+	if (cause)
+		dmig_error_side(cause, DMIG_SIDE_SOURCE);
+	dmig_report_write(id, dmig_report_minimal(id, cause, at_destination));
+}
+
 int dmig_resolve_dead(const char *id, const char *run_at, struct dmig_error **err)
 {
 	struct dmig_journal *j = NULL;
@@ -124,6 +159,11 @@ int dmig_resolve_dead(const char *id, const char *run_at, struct dmig_error **er
 											 : dmig_source_end_frozen(j, true, err);
 	else
 		r = dmig_undo_run(j, err);
+	cleanup_free char *run = dmig_asprintf("%s/%s", dmig_run_dir(), id);
+	if (r == 0)
+		report_resolved(id, !strcmp(run_at, "destination"));
+	if (r == 0 && run)
+		dmig_remove_tree(run);
 	dmig_journal_free(j);
 	return r;
 }

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "migrate/report_file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "migrate/control.h"
+#include "migrate/journal.h"
 #include "util/cleanup.h"
 #include "util/io.h"
 #include "util/log.h"
 #include "util/paths.h"
+
+static bool is_over(const char *id)
+{
+	struct dmig_journal *j = NULL;
+	int r = dmig_journal_open(id, &j, NULL);
+	if (r < 0)
+		return r == -ENOENT; /* else somebody works on it */
+	bool over = dmig_journal_has(j, "done") == 1;
+	dmig_journal_free(j);
+	return over;
+}
 
 /* Ended migrations beyond the last hundred go; one whose journal is not closed stays, whatever its age. */
 static void forget_old(void)
@@ -20,7 +33,7 @@ static void forget_old(void)
 	for (size_t i = 0, kept = 0; ids[i]; i++) {
 		cleanup_free char *dir = dmig_asprintf("%s/%s", dmig_state_dir(), ids[i]);
 		cleanup_free char *report = dmig_asprintf("%s/report.json", dir ? dir : "");
-		if (report && access(report, F_OK) == 0 && ++kept > DMIG_REPORTS_KEPT)
+		if (report && access(report, F_OK) == 0 && is_over(ids[i]) && ++kept > DMIG_REPORTS_KEPT)
 			dmig_remove_tree(dir);
 	}
 	dmig_control_free_list(ids);

@@ -2,10 +2,12 @@
 #include "migrate/source.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 
+#include "migrate/fault.h"
 #include "migrate/report_file.h"
 #include "migrate/source_internal.h"
 #include "migrate/undo.h"
@@ -15,6 +17,8 @@
 
 /* How long the destination may take to clean up after a failure before we stop waiting for it. */
 #define PEER_CLEANUP_MS 15000
+/* How long its reason may take on the control connection when another one has broken. */
+#define REASON_MS 200
 
 static const struct {
 	enum dmig_phase phase;
@@ -36,6 +40,9 @@ static const struct {
 static int stopped_because(struct source *s, int r, struct dmig_error **err)
 {
 	cleanup_error struct dmig_error *why = NULL;
+	/* A stream that breaks is often the first sign of an ABORT that says why. */
+	if ((r == -EPIPE || r == -ECONNRESET || r == -ECONNABORTED) && !dmig_worker_is_committed(s->w))
+		dmig_poll_one(dmig_stop_fd(s->w->stop), POLLIN, REASON_MS);
 	if (r >= 0 || dmig_worker_is_committed(s->w) || dmig_stop_check(s->w->stop, &why) == 0)
 		return r;
 	dmig_error_freep(err);
@@ -47,9 +54,13 @@ static int run_phases(struct source *s, struct dmig_error **err)
 {
 	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
 		dmig_worker_phase(s->w, phases[i].phase);
-		int r = phases[i].phase < DMIG_PHASE_FINISH ? dmig_stop_check(s->w->stop, err) : 0;
+		int r = dmig_fault_phase(s->w, "before", phases[i].phase, err);
+		if (r == 0 && phases[i].phase < DMIG_PHASE_FINISH)
+			r = dmig_stop_check(s->w->stop, err);
 		if (r == 0)
 			r = phases[i].enter(s, err);
+		if (r == 0)
+			r = dmig_fault_phase(s->w, "after", phases[i].phase, err);
 		if (r < 0)
 			return stopped_because(s, r, err);
 		if (s->o->dry_run && phases[i].phase == DMIG_PHASE_CHECK)
@@ -76,6 +87,7 @@ static void undo(struct source *s, struct dmig_error *error)
 
 static void clear(struct source *s)
 {
+	source__unwatch_streams(s);
 	dmig_dump_free(s->dump);
 	dmig_freezer_free(s->freezer);
 	dmig_links_free(s->links);

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "criu/image.h"
+#include "migrate/fault.h"
+#include "migrate/process.h"
 #include "migrate/source_internal.h"
 #include "util/cleanup.h"
 #include "util/io.h"
@@ -50,9 +52,9 @@ int source__ready(struct source *s, struct dmig_error **err)
 	dmig_timeline_step(s->w->timeline, "freeze the cgroup", start, 0);
 	if (r < 0)
 		return r;
-	if (dmig_poll_one(s->init_pidfd, POLLIN, 0) == 1)
+	if (dmig_poll_one(s->init_pidfd, POLLIN, 0) == 1 || dmig_process_is_dead(s->container->pid))
 		return dmig_error_set(err, ESRCH, "the container was stopped or killed while it was frozen");
-	if (dmig_poll_one(dmig_dump_pidfd(s->dump), POLLIN, 0) == 1)
+	if (!dmig_notify_waits(dmig_dump_notify(s->dump)) || dmig_poll_one(dmig_dump_pidfd(s->dump), POLLIN, 0) == 1)
 		return dmig_error_set(err, ECHILD, "runc or CRIU was killed while the container was frozen");
 	return 0;
 }
@@ -81,14 +83,17 @@ int source__commit(struct source *s, struct dmig_error **err)
 		r = dmig_journal_add(s->w->journal, json_pack("{s:s}", "rec", "in-doubt"), err);
 	if (r < 0)
 		return r;
+	dmig_fault(s->w, "before-go", NULL);
 	int64_t start = dmig_now_us();
 	cleanup_error struct dmig_error *unsent = NULL;
 	/* Whether a GO that could not be sent whole was heard, only the destination knows: wait_resumed() asks. */
 	if (dmig_peer_send(s->peer, DMIG_MSG_GO, &unsent) < 0)
 		log_warn("GO: %s", unsent->message);
+	dmig_fault(s->w, "go-sent", NULL);
 	r = wait_resumed(s, err);
 	if (r < 0)
 		return r;
+	dmig_fault(s->w, "heard-resumed", NULL);
 	dmig_timeline_step(s->w->timeline, "GO to RESUMED", start, 0);
 	/* Written after the fact: without it recovery asks the destination, and gets the same answer. */
 	dmig_worker_committed(s->w);
@@ -149,6 +154,7 @@ int source__finish(struct source *s, struct dmig_error **err)
 	int r = end_tasks(s, err);
 	if (r < 0)
 		return dmig_error_wrap(err, "the container runs at the destination, but its stopped copy here does not end");
+	dmig_fault(s->w, "tasks-ended", NULL);
 	/* The destination syncs its files before it says FINISHED: only then may ours go. */
 	r = tell_destination(s, &lost);
 	if (r < 0) {

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "migrate/fault.h"
 #include "migrate/process.h"
 #include "migrate/source_internal.h"
 #include "migrate/undo.h"
@@ -100,7 +101,9 @@ static int on_frozen(struct source *s, struct dmig_error **err)
 		json_array_append_new(s->warnings, json_sprintf("dropped as asked (--exec drop): %s", who ? who : "?"));
 	dmig_peer_frozen(s->peer, true);
 	r = dmig_peer_send(s->peer, DMIG_MSG_FROZEN, err);
-	return r < 0 ? r : source__start_files(s, err);
+	if (r == 0)
+		r = source__start_files(s, err);
+	return r < 0 ? r : dmig_fault(s->w, "frozen", err);
 }
 
 static int on_stage(struct source *s, const struct dmig_notify_event *ev, struct dmig_error **err)
@@ -152,6 +155,8 @@ void source__release(struct source *s)
 		cleanup_error struct dmig_error *e = NULL;
 		if (s->links)
 			dmig_links_up(s->links, NULL);
+		if (s->freezer)
+			dmig_freezer_thaw(s->freezer, NULL); /* CRIU still holds the tasks: they run when it lets go */
 		if (dmig_dump_abort(s->dump, ABORT_MS, &e) < 0)
 			log_error("dump: %s", e->message);
 		dmig_dump_free(s->dump);

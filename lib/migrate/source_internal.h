@@ -42,6 +42,9 @@ struct source {
 	struct dmig_dump *dump;
 	int init_pidfd;
 	struct sender files, images;
+	pthread_t breaker; /* ends the streams when the worker is stopped */
+	bool breaking;
+	int breaker_end; /* eventfd */
 	struct dmig_tree_stats file_stats, image_stats, memory_stats;
 	uint64_t memory_bytes, zero_bytes, layers_sent;
 	unsigned tcp_connections;
@@ -70,6 +73,9 @@ int source__dial(struct source *s, enum dmig_role role, uint16_t port, int timeo
 int source__send_log(struct source *s, struct dmig_conn *conn, struct dmig_error **err);
 int source__start_files(struct source *s, struct dmig_error **err);
 int source__join(struct sender *sender, struct dmig_error **err);
+/* From the time both streams stand: a stop ends what waits on them. */
+int source__watch_streams(struct source *s, struct dmig_error **err);
+void source__unwatch_streams(struct source *s);
 int source__send_images(struct source *s, struct dmig_error **err);
 /* source_freeze.c: let the tasks run again, as far as this process has stopped them. */
 void source__release(struct source *s);

@@ -60,6 +60,9 @@ int source__prepare(struct source *s, struct dmig_error **err)
 		r = source__dial(s, DMIG_ROLE_DATA, s->data_port, 5000, &s->images.conn, err);
 	if (r < 0)
 		return r;
+	r = source__watch_streams(s, err);
+	if (r < 0)
+		return r;
 	json_t *image = json_object_get(s->check_result, "image");
 	if (!json_is_true(json_object_get(image, "present"))) {
 		json_int_t have = json_integer_value(json_object_get(image, "have"));

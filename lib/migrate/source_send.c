@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -145,6 +147,42 @@ int source__start_files(struct source *s, struct dmig_error **err)
 		return dmig_error_set(err, r, "cannot start a thread: %s", strerror(r));
 	s->files.running = true;
 	return 0;
+}
+
+/* A destination that says nothing any more would keep a thread waiting on its stream for minutes. */
+static void *break_streams(void *opaque)
+{
+	struct source *s = opaque;
+	struct pollfd p[] = {{.fd = dmig_stop_fd(s->w->stop), .events = POLLIN}, {.fd = s->breaker_end, .events = POLLIN}};
+	while (poll(p, 2, -1) < 0 && errno == EINTR)
+		;
+	if (p[0].revents) {
+		dmig_conn_shutdown(s->files.conn);
+		dmig_conn_shutdown(s->images.conn);
+	}
+	return NULL;
+}
+
+int source__watch_streams(struct source *s, struct dmig_error **err)
+{
+	s->breaker_end = eventfd(0, EFD_CLOEXEC);
+	if (s->breaker_end < 0)
+		return dmig_error_set(err, errno, "eventfd: %m");
+	int r = pthread_create(&s->breaker, NULL, break_streams, s);
+	s->breaking = r == 0;
+	return r ? dmig_error_set(err, r, "cannot start a thread: %s", strerror(r)) : 0;
+}
+
+void source__unwatch_streams(struct source *s)
+{
+	uint64_t one = 1;
+	if (!s->breaking)
+		return;
+	s->breaking = false;
+	if (write(s->breaker_end, &one, sizeof(one)) < 0)
+		log_error("eventfd: %m");
+	pthread_join(s->breaker, NULL);
+	close(s->breaker_end);
 }
 
 int source__join(struct sender *sender, struct dmig_error **err)

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "migrate/control.h"
@@ -29,6 +30,9 @@
 
 /* A worker that dies as often as this in doubt would die for ever; a person decides then (dmigrate resolve). */
 #define MAX_WORKERS 10
+/* Reading a journal takes some microseconds; who holds it longer is recovering. */
+#define JOURNAL_BUSY_MS 200
+#define JOURNAL_POLL_US 1000
 
 typedef int worker_fn(struct dmig_worker *w, void *opaque);
 
@@ -146,7 +150,14 @@ static int block_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void worker_main(struct supervisor *s, int sock, worker_fn *fn, void *opaque)
+/* The supervisor that would do this was killed. */
+static void forget(struct dmig_worker *w)
+{
+	if (w->run_dir[0] && w->journal && dmig_journal_has(w->journal, "done") == 1)
+		dmig_remove_tree(w->run_dir);
+}
+
+static void worker_main(struct supervisor *s, pid_t supervisor, int sock, worker_fn *fn, void *opaque)
 {
 	struct dmig_worker w;
 	cleanup_error struct dmig_error *error = NULL;
@@ -160,7 +171,10 @@ static void worker_main(struct supervisor *s, int sock, worker_fn *fn, void *opa
 		log_error("%s", error->message);
 		_exit(DMIG_EXIT_INTERNAL);
 	}
-	_exit(fn(&w, opaque));
+	int code = fn(&w, opaque);
+	if (getppid() != supervisor)
+		forget(&w);
+	_exit(code);
 }
 
 static int start_worker(struct supervisor *s, worker_fn *fn, void *opaque, struct dmig_error **err)
@@ -169,6 +183,7 @@ static int start_worker(struct supervisor *s, worker_fn *fn, void *opaque, struc
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return dmig_error_set(err, errno, "socketpair: %m");
 	s->ended = false;
+	pid_t supervisor = getpid();
 	s->worker = fork();
 	if (s->worker < 0) {
 		close(pair[0]);
@@ -177,7 +192,7 @@ static int start_worker(struct supervisor *s, worker_fn *fn, void *opaque, struc
 	}
 	if (s->worker == 0) {
 		close(pair[0]);
-		worker_main(s, pair[1], fn, opaque);
+		worker_main(s, supervisor, pair[1], fn, opaque);
 	}
 	close(pair[1]);
 	s->worker_sock = pair[0];
@@ -294,6 +309,13 @@ static int open_source(struct supervisor *s, const struct dmig_options *o, struc
 	if (r == 0)
 		r = dmig_journal_add(s->journal, json_pack("{s:s,s:s,s:s,s:s}", "rec", "begin", "side", "source", "container",
 							 o->container, "peer", o->destination), err);
+	if (r < 0 && s->journal) { /* a full disk: nothing has begun */
+		cleanup_free char *state = dmig_asprintf("%s/%s", dmig_state_dir(), o->id);
+		dmig_journal_free(s->journal);
+		s->journal = NULL;
+		if (state)
+			dmig_remove_tree(state);
+	}
 	if (r == 0)
 		r = dmig_control_server_new(o->id, request, s, &s->control, err);
 	return r;
@@ -341,29 +363,34 @@ static int query_worker(struct dmig_worker *w, void *opaque)
 	return dmig_dest_answer_queries(w, &start->opts, ANSWER_QUERIES_MS) < 0 ? DMIG_EXIT_INTERNAL : DMIG_EXIT_OK;
 }
 
+/* Another command that looks after the dead may have it open for a moment. */
+static int open_journal(struct supervisor *s, struct dmig_error **err)
+{
+	int64_t deadline = dmig_now_ms() + JOURNAL_BUSY_MS;
+	int r;
+	while ((r = dmig_journal_open(s->id, &s->journal, NULL)) == -EBUSY && dmig_now_ms() < deadline)
+		nanosleep(&(struct timespec){.tv_nsec = JOURNAL_POLL_US * 1000L}, NULL);
+	return r == 0 ? 0 : dmig_journal_open(s->id, &s->journal, err);
+}
+
 static int after_dest_death(struct supervisor *s, struct dest_start *start)
 {
 	cleanup_error struct dmig_error *error = NULL;
 	if (!died(s))
 		return WEXITSTATUS(s->status);
 	log_error("worker died, status %x", (unsigned)s->status);
-	if (!s->id[0] || dmig_journal_open(s->id, &s->journal, &error) < 0)
+	if (!s->id[0] || open_journal(s, &error) < 0)
 		return DMIG_EXIT_FAILED; /* it had not begun */
-	int decided = dmig_journal_decide(s->journal, "refused", "resuming", NULL);
+	cleanup_error struct dmig_error *left = NULL;
+	int runs = dmig_dest_settle(s->journal, &left);
+	if (runs < 0)
+		log_error("not everything could be put back or finished: %s", left ? left->message : "?");
 	set_died(s, &error);
-	if (decided != 0) {
-		if (dmig_undo_run(s->journal, NULL) < 0)
-			log_error("not everything could be put back");
-		dmig_report_write(s->id, dmig_report_minimal(s->id, error, 0));
-		return DMIG_EXIT_FAILED;
-	}
-	/* It runs here. The source will ask; until it has, the port stays open. */
-	if (dmig_dest_roll_forward(s->journal, NULL) < 0)
-		log_error("the container runs, but not everything around it could be finished");
-	dmig_report_write(s->id, dmig_report_minimal(s->id, NULL, 1));
+	dmig_report_write(s->id, runs == 1 ? dmig_report_minimal(s->id, NULL, 1) : dmig_report_minimal(s->id, error, 0));
+	/* The source may ask: a listener answers from the journal, without one the port stays open. */
 	start->id = s->id;
 	start->journal = s->journal;
-	if (start_worker(s, query_worker, start, NULL) == 0)
+	if (start->opts.control_fd < 0 && start_worker(s, query_worker, start, NULL) == 0)
 		loop(s);
 	return DMIG_EXIT_OK;
 }

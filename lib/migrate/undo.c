@@ -24,6 +24,7 @@
 struct undo_context {
 	struct dmig_journal *journal;
 	struct dmig_docker *docker; /* opened when first needed */
+	struct dmig_freezer *freezer; /* of the source's tasks, once thawed */
 };
 
 static int docker_of(struct undo_context *c, struct dmig_error **err)
@@ -88,22 +89,20 @@ static int put_links(struct undo_context *c, json_t *rec, struct dmig_error **er
 
 static int put_freezer(struct undo_context *c, json_t *rec, struct dmig_error **err)
 {
-	(void)c;
-	struct dmig_freezer *f = NULL;
-	if (access(text_of(rec, "path"), F_OK) < 0)
+	if (c->freezer || access(text_of(rec, "path"), F_OK) < 0)
 		return 0;
-	int r = dmig_freezer_open_path(text_of(rec, "path"), &f, err);
-	if (r == 0)
-		r = dmig_freezer_thaw(f, err);
-	dmig_freezer_free(f);
-	return r;
+	int r = dmig_freezer_open_path(text_of(rec, "path"), &c->freezer, err);
+	return r < 0 ? r : dmig_freezer_thaw(c->freezer, err);
 }
 
 static int end_dump(struct undo_context *c, json_t *rec, struct dmig_error **err)
 {
-	(void)c;
-	return dmig_process_end_tree((pid_t)json_integer_value(json_object_get(rec, "pid")),
+	int r = dmig_process_end_tree((pid_t)json_integer_value(json_object_get(rec, "pid")),
 		(unsigned long long)json_integer_value(json_object_get(rec, "start")), DUMP_END_MS, err);
+	/* A CRIU that was killed left sockets that neither send nor receive. */
+	if (c->freezer)
+		dmig_freezer_release_tcp(c->freezer, NULL);
+	return r;
 }
 
 static int remove_container(struct undo_context *c, json_t *rec, struct dmig_error **err)
@@ -151,6 +150,7 @@ static const struct {
 } actions[] = {
 	{"restart-policy", put_policy},
 	{"links", put_links},
+	{"held-links", put_links},
 	{"freezer", put_freezer},
 	{"dump", end_dump},
 	{"container", remove_container},
@@ -206,7 +206,7 @@ static enum rank rank_of(json_t *rec)
 		return NEVER;
 	if (!strcmp(what, "links") || !strcmp(what, "freezer"))
 		return FIRST;
-	return strcmp(what, "held-links") ? THEN : LAST;
+	return !strcmp(what, "held-links") || !strcmp(what, "gate") ? LAST : THEN;
 }
 
 int dmig_undo_run(struct dmig_journal *j, struct dmig_error **err)
@@ -223,6 +223,7 @@ int dmig_undo_run(struct dmig_journal *j, struct dmig_error **err)
 				undo_one(&c, json_array_get(list, i), &first);
 	json_decref(list);
 	dmig_docker_free(c.docker);
+	dmig_freezer_free(c.freezer);
 	if (first) {
 		r = -first->code;
 		if (err && !*err)
