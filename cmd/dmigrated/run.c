@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,6 +26,9 @@
 /* A request is some hundred bytes; a key line less. */
 #define MAX_REQUEST (256 << 10)
 #define MAX_KEY_LINE 512
+/* What cannot be put back because Docker restarts can be soon: for a minute and a half, then the next command does it. */
+#define RECOVER_TRIES 30
+#define RECOVER_PAUSE_S 3
 
 /* Logs of all migrations of this host: small, kept by the service manager or logrotate. */
 static void open_log(const char *tag, bool verbose)
@@ -122,6 +127,21 @@ static int prepare_bootstrap(const struct daemon_options *o, struct dmig_key **k
 	return *listen_fd < 0 ? *listen_fd : 0;
 }
 
+static void note(const char *line, void *opaque)
+{
+	(void)opaque;
+	log_warn("%s", line);
+}
+
+static int recover(void)
+{
+	cleanup_error struct dmig_error *left = NULL;
+	int r = dmig_recover(note, NULL, &left);
+	if (r < 0)
+		log_error("recovery: %s", left ? left->message : strerror(-r));
+	return r;
+}
+
 /* Answers on stdout, then leaves the ssh session: our parent ends, we go on. */
 static int run_bootstrap(const struct daemon_options *o, struct dmig_error **err)
 {
@@ -129,6 +149,8 @@ static int run_bootstrap(const struct daemon_options *o, struct dmig_error **err
 	cleanup_fd int listen_fd = -1;
 	uint16_t port = 0;
 	struct dmig_error *why = NULL;
+	open_log("destination", o->verbose);
+	recover(); /* what an earlier one left would be in the way */
 	int r = prepare_bootstrap(o, &key, &listen_fd, &port, &why);
 	if (r < 0) {
 		json_t *answer = json_pack("{s:s}", "error", why->message);
@@ -149,7 +171,6 @@ static int run_bootstrap(const struct daemon_options *o, struct dmig_error **err
 	detach_stdio();
 	if (chdir("/") < 0)
 		log_warn("chdir: %m");
-	open_log("destination", o->verbose);
 	struct dmig_supervise_dest d = {
 		.key = key, .allow = &o->allow, .id = o->id, .control_fd = -1, .listen_fd = listen_fd, .port = port};
 	_exit(dmig_supervise_dest(&d));
@@ -165,7 +186,6 @@ static void serve_connection(const struct daemon_options *o, const struct dmig_k
 	uint16_t port = 0;
 	close(listener);
 	setsid();
-	signal(SIGCHLD, SIG_DFL);
 	int data = listen_for_data(o, &port, &error);
 	if (data < 0) {
 		log_error("%s", error->message);
@@ -176,17 +196,63 @@ static void serve_connection(const struct daemon_options *o, const struct dmig_k
 	_exit(dmig_supervise_dest(&d));
 }
 
-static void note(const char *line, void *opaque)
+/* Whoever holds a journal is alive and puts things right itself; this is for those that nobody holds. */
+static void recover_beside(void)
 {
-	(void)opaque;
-	log_warn("%s", line);
+	if (fork() == 0) {
+		for (int i = 0; i < RECOVER_TRIES && recover() < 0; i++)
+			sleep(RECOVER_PAUSE_S);
+		_exit(0);
+	}
+}
+
+/*
+ * Supervisors, and what they leave when they die: we are their subreaper. One that was killed may have left a container
+ * half made, with nobody to remove it.
+ */
+static void reap(int signals)
+{
+	struct signalfd_siginfo info;
+	bool died = false;
+	int status;
+	while (read(signals, &info, sizeof(info)) == sizeof(info))
+		;
+	while (waitpid(-1, &status, WNOHANG) > 0)
+		died |= status != 0; /* also a worker that outlived its supervisor */
+	if (died)
+		recover_beside();
+}
+
+static int watch_children(void)
+{
+	sigset_t set;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void listen_forever(const struct daemon_options *o, const struct dmig_key *key, int listener, int signals)
+{
+	for (;;) {
+		struct pollfd p[] = {{.fd = listener, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+		if (poll(p, 2, -1) < 0)
+			continue;
+		if (p[1].revents)
+			reap(signals);
+		int fd = p[0].revents ? dmig_accept(listener, 0, NULL) : -1;
+		if (fd < 0)
+			continue;
+		serve_connection(o, key, fd, listener);
+		close(fd);
+	}
 }
 
 static int run_listen(const struct daemon_options *o, struct dmig_error **err)
 {
 	struct dmig_key *key = NULL;
 	struct dmig_address at = {.port = DAEMON_PORT};
-	cleanup_error struct dmig_error *left = NULL;
 	uint16_t port;
 	int r = o->address ? dmig_address_parse(o->address, DAEMON_PORT, &at, err) : 0;
 	if (r == 0)
@@ -194,22 +260,18 @@ static int run_listen(const struct daemon_options *o, struct dmig_error **err)
 	if (r < 0)
 		return r;
 	cleanup_fd int listener = dmig_listen(at.host, at.port, at.port, &port, err);
-	if (listener < 0) {
+	cleanup_fd int signals = listener < 0 ? -1 : watch_children();
+	if (listener >= 0 && signals < 0)
+		r = dmig_error_set(err, errno, "signalfd: %m");
+	if (listener < 0 || r < 0) {
 		dmig_key_free(key);
-		return listener;
+		return listener < 0 ? listener : r;
 	}
 	open_log("destination", o->verbose);
-	if (dmig_recover(note, NULL, &left) < 0)
-		log_error("recovery: %s", left->message);
-	signal(SIGCHLD, SIG_IGN); /* the kernel reaps our supervisors */
+	recover();
 	log_info("listening on port %u", port);
-	for (;;) {
-		int fd = dmig_accept(listener, -1, NULL);
-		if (fd >= 0)
-			serve_connection(o, key, fd, listener);
-		if (fd >= 0)
-			close(fd);
-	}
+	listen_forever(o, key, listener, signals);
+	return 0;
 }
 
 int daemon_run(const struct daemon_options *o, struct dmig_error **err)
