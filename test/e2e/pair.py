@@ -57,10 +57,10 @@ class Pair:
             self.listen(host.name)
         self.bed.network("lan")
 
-    def listen(self, name):
+    def listen(self, name, env=None):
         """Start the listener of a host."""
         self.listeners[name] = self.bed.host(name).popen(
-            [BIN / "dmigrated", "--listen", "--key", self.key, "--verbose", "--allow", f"bind={self.www}"],
+            [BIN / "dmigrated", "--listen", "--key", self.key, "--verbose", "--allow", f"bind={self.www}"], env=env,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(lambda: self.bed.host(name).run(
             ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/7788"], check=False).returncode == 0,
