@@ -81,8 +81,8 @@ static int started(const struct dmig_cli *cli, const char *id)
 
 static int migrate(const struct dmig_cli *cli, struct dmig_migrate_values *v, struct dmig_error **err)
 {
-	/* From here Ctrl-C is a request; while ssh asks for a password it simply ends us, and nothing has
-	 * happened. */
+	/* While ssh asks for a password, Ctrl-C ends us and nothing has happened; behind it, it is a request.
+	 */
 	int r = *v->options.destination ? dmig_migrate_reach(v, err) : 0;
 	cleanup_fd int signals = r < 0 ? r : dmig_watch_signals(err);
 	if (signals < 0)
@@ -96,6 +96,8 @@ static int migrate(const struct dmig_cli *cli, struct dmig_migrate_values *v, st
 static int take_arguments(struct dmig_options *o, char **args, struct dmig_error **err)
 {
 	const char *dest = args[1] ? args[1] : "";
+	if (!*args[0] || (args[1] && !*dest))
+		return dmig_error_set_class(err, DMIG_ERR_USAGE, EINVAL, "an argument is empty");
 	o->container = strdup(args[0]);
 	o->destination = strdup(dest);
 	if (!*dest) { /* a check of this side alone dials nobody */
@@ -104,9 +106,6 @@ static int take_arguments(struct dmig_options *o, char **args, struct dmig_error
 	}
 	if (!o->container || !o->destination || (!*dest && (!o->host || !o->key)))
 		return dmig_error_set(err, ENOMEM, "out of memory");
-	if (!*args[0])
-		return dmig_error_set_class(
-			err, DMIG_ERR_USAGE, EINVAL, "the name of the container is empty");
 	return 0;
 }
 

@@ -7,16 +7,27 @@
 #include <unistd.h>
 
 #include "migrate/control.h"
+#include "migrate/report_file.h"
 #include "util/cleanup.h"
 
 /* Digits of a real number: what a double surely holds, so that 0.048 is not 0.048000000000000001. */
 #define PRECISION 15
 
-static void print_note(const char *line, void *opaque)
+void dmig_command_note(const char *line, void *opaque)
 {
 	const struct dmig_cli *cli = opaque;
 	if (!cli->common.quiet)
 		fprintf(stderr, "%s\n", line);
+}
+
+/* What cannot be put right yet (Docker does not run, say) must not keep a person from looking and deciding.
+ */
+static void recover(struct dmig_cli *cli)
+{
+	cleanup_error struct dmig_error *e = NULL;
+	if (dmig_recover(dmig_command_note, cli, &e) < 0)
+		fprintf(stderr, "warning: not everything could be recovered: %s\n",
+			e && e->message ? e->message : "no reason given");
 }
 
 int dmig_command_begin(struct dmig_cli *cli, const struct dmig_cli_command *cmd, int argc, char **argv,
@@ -33,8 +44,8 @@ int dmig_command_begin(struct dmig_cli *cli, const struct dmig_cli_command *cmd,
 		return dmig_error_set_class(
 			err, DMIG_ERR_USAGE, EPERM, "%s needs root (try sudo)", cmd->name);
 	if (cmd->flags & DMIG_COMMAND_RECOVER)
-		r = dmig_recover(print_note, cli, err);
-	return r;
+		recover(cli);
+	return 0;
 }
 
 void dmig_command_print_json(json_t *obj)
@@ -42,31 +53,6 @@ void dmig_command_print_json(json_t *obj)
 	json_dumpf(obj, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(PRECISION));
 	putchar('\n');
 	json_decref(obj);
-}
-
-int dmig_command_exit_code(const struct dmig_error *e)
-{
-	switch (e->class) {
-	case DMIG_ERR_USAGE:
-		return DMIG_EXIT_USAGE;
-	case DMIG_ERR_REFUSED:
-		return DMIG_EXIT_REFUSED;
-	case DMIG_ERR_CANCELLED:
-		return DMIG_EXIT_CANCELLED;
-	case DMIG_ERR_UNKNOWN:
-		return DMIG_EXIT_UNKNOWN;
-	case DMIG_ERR_INTERNAL:
-		return DMIG_EXIT_INTERNAL;
-	case DMIG_ERR_FAILED:
-		break;
-	}
-	return DMIG_EXIT_FAILED;
-}
-
-json_t *dmig_command_error_json(const struct dmig_error *e, int exit_code)
-{
-	return json_pack("{s:{s:s,s:i,s:s},s:i}", "error", "side", dmig_side_name(e->side), "code", e->code,
-		"message", e->message ? e->message : "", "exit_code", exit_code);
 }
 
 void dmig_command_print_error(const char *side, const char *message)
@@ -78,4 +64,14 @@ void dmig_command_print_error(const char *side, const char *message)
 	/* A check puts its findings on lines of their own. */
 	for (char *line; (line = strsep(&rest, "\n"));)
 		fprintf(stderr, "%s\n", dmig_cli_clean(line));
+}
+
+int dmig_command_print_failure(const struct dmig_cli *cli, const struct dmig_error *e)
+{
+	int code = dmig_report_exit_code(e, 0);
+	dmig_command_print_error(dmig_side_name(e->side), e->message ? e->message : strerror(e->code));
+	if (cli->common.json)
+		dmig_command_print_json(
+			json_pack("{s:o,s:i}", "error", dmig_report_error(e), "exit_code", code));
+	return code;
 }

@@ -28,12 +28,14 @@ int dmig_command_begin(struct dmig_cli *cli, const struct dmig_cli_command *cmd,
 
 /* Print obj on stdout, one line end behind it, and drop the reference. */
 void dmig_command_print_json(json_t *obj);
-/* Error as {"error":{side,code,message},"exit_code":N}, new reference. */
-json_t *dmig_command_error_json(const struct dmig_error *e, int exit_code);
 /* "dmigrate: SIDE: message" on stderr, cleaned line by line. side may be NULL, "" or "local": then it is left
  * out. */
 void dmig_command_print_error(const char *side, const char *message);
-int dmig_command_exit_code(const struct dmig_error *e);
+/* The same for an error, with {"error":{...},"exit_code":N} on stdout if JSON was asked for. Returns the exit
+ * code. */
+int dmig_command_print_failure(const struct dmig_cli *cli, const struct dmig_error *e);
+/* Receiver of the lines of dmig_recover(); opaque is the struct dmig_cli. */
+void dmig_command_note(const char *line, void *opaque);
 
 extern const struct dmig_cli_program dmig_program; /* the table, in main.c */
 extern const struct dmig_cli_command dmig_cmd_migrate, dmig_cmd_check, dmig_cmd_status, dmig_cmd_cancel,

@@ -11,7 +11,8 @@ int dmig_known_id(const char *text, char **ret_id, struct dmig_error **err);
 
 /*
  * What is known of one migration: the status of the dmigrated that runs it ({"event":"status",...} without
- * the event), else its stored report. -ENOENT if there is neither. New reference.
+ * the event), else its stored report, else what its journal tells. -ENOENT if there is none of them. New
+ * reference.
  */
 int dmig_known_state(const char *id, json_t **ret, struct dmig_error **err);
 

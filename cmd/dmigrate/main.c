@@ -51,15 +51,6 @@ static const struct dmig_cli_command *find(const char *name)
 	return NULL;
 }
 
-static int print_error(const struct dmig_cli *cli, const struct dmig_error *e)
-{
-	int code = dmig_command_exit_code(e);
-	dmig_command_print_error(dmig_side_name(e->side), e->message ? e->message : strerror(e->code));
-	if (cli->common.json)
-		dmig_command_print_json(dmig_command_error_json(e, code));
-	return code;
-}
-
 static int run(const struct dmig_cli_command *cmd, int argc, char **argv)
 {
 	cleanup_error struct dmig_error *err = NULL;
@@ -68,7 +59,7 @@ static int run(const struct dmig_cli_command *cmd, int argc, char **argv)
 	if (r < 0 && !err)
 		dmig_error_set_class(&err, DMIG_ERR_INTERNAL, -r, "%s failed: %s", cmd->name, strerror(-r));
 	if (r < 0)
-		r = print_error(&cli, err);
+		r = dmig_command_print_failure(&cli, err);
 	/* A full disk or a closed pipe must not look like success. */
 	if (fflush(stdout) == EOF && r == 0)
 		r = DMIG_EXIT_INTERNAL;

@@ -122,3 +122,29 @@ def test_root_is_asked_for(stage):
         pytest.skip("only one user in this namespace")
     done = subprocess.run(["setpriv", "--reuid=65534", os.environ["DMIGRATE"], "status"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, "dmigrate: status needs root (try sudo)\n")
+
+
+def journal(stage, *records):
+    """A migration whose dmigrated died."""
+    folder = stage.folder / "state" / NEW
+    folder.mkdir(parents=True)
+    begin = {"rec": "begin", "side": "source", "container": "web", "peer": "ssh://b"}
+    (folder / "journal").write_text("".join(json.dumps(record) + "\n" for record in [begin, *records]))
+
+
+def test_doubt_with_nobody_left(stage):
+    journal(stage, {"rec": "in-doubt"})
+    stage.env["DOCKER_HOST"] = "unix:///nonexistent"
+    done = stage.run("status")
+    assert [NEW, "web", "source", "ssh://b", "unknown", "(commit)", "-"] in [line.split() for line in done.stdout.splitlines()]
+    state = json.loads(stage.run("status", NEW, "--json").stdout)
+    assert (state["state"], state["committed"]) == ("unknown", False)
+
+
+def test_recovery_that_fails_is_no_obstacle(stage):
+    journal(stage, {"rec": "undo", "what": "restart-policy", "container": "web", "policy": "always", "max": 0})
+    stage.env["DOCKER_HOST"] = "unix:///nonexistent"
+    done = stage.run("status")
+    assert "warning: not everything could be recovered" in done.stderr
+    assert "failed" in done.stdout
+    assert "is it running?" in stage.run("recover", code=4).stderr
