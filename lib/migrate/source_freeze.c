@@ -155,8 +155,9 @@ void source__release(struct source *s)
 		cleanup_error struct dmig_error *e = NULL;
 		if (s->links)
 			dmig_links_up(s->links, NULL);
-		if (s->freezer)
-			dmig_freezer_thaw(s->freezer, NULL); /* CRIU still holds the tasks: they run when it lets go */
+		/* A living CRIU lets them go with their sockets released. After a dead one undo does that before it thaws. */
+		if (s->freezer && dmig_notify_waits(dmig_dump_notify(s->dump)))
+			dmig_freezer_thaw(s->freezer, NULL);
 		if (dmig_dump_abort(s->dump, ABORT_MS, &e) < 0)
 			log_error("dump: %s", e->message);
 		dmig_dump_free(s->dump);
