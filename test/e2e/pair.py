@@ -26,8 +26,9 @@ VARIANTS = {
     "20.10-v1": {"docker": "20.10", "cgroup": "v1"},
     "28-v2": {"docker": "28", "cgroup": "v2"},
     "28-containerd-v2": {"docker": "28-containerd", "cgroup": "v2"},
-    "20.10-v1-to-28-containerd-v2": {"docker": "20.10", "cgroup": "v1",
-                                     "docker_b": "28-containerd", "cgroup_b": "v2"},
+    # not yet: from cgroup v1 to v2, where CRIU makes the source's v1 cgroups
+    "20.10-v1-to-28-containerd-v1": {"docker": "20.10", "cgroup": "v1",
+                                     "docker_b": "28-containerd", "cgroup_b": "v1"},
 }
 
 

@@ -24,13 +24,15 @@ def test_image_is_reused(pair):
 
 
 def test_only_missing_layers(pair):
-    """The destination has the common base: one layer is sent; then none on the way back."""
+    """The destination has the common base: one layer is sent; then none on the way back. Docker's containerd store
+    wants every layer in the archive, or it could never save the image again."""
+    layers = 2 if "containerd" in pair.variant else 1
     for name in ("nginx", "python"):
         pair.bed.image(name)
     forget(pair, "b", "nginx")
     pair.run("a", "some", "nginx", *SLEEP)
     report = pair.move("a", "some")
-    assert report["image"]["reused"] is False and report["image"]["layers_sent"] == 1
+    assert report["image"]["reused"] is False and report["image"]["layers_sent"] == layers
     check_moved(pair, "a", "some")
     assert pair.inspect("b", "some")["Config"]["Image"] == "nginx"
     assert "nginx" in pair.bed.b.docker("images", "nginx")
