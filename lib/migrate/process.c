@@ -20,6 +20,12 @@
 /* runc has one CRIU; more children than this is not a runc of ours. */
 #define MAX_CHILDREN 64
 
+/*
+ * PF_EXITING of the kernel, in /proc/PID/stat. The init of a pid namespace shows as sleeping for as long as its threads are
+ * not reaped, and those of a container that CRIU has stopped are CRIU's to reap.
+ */
+#define EXITING 0x4u
+
 unsigned long long dmig_process_start_time(pid_t pid)
 {
 	char path[64];
@@ -41,7 +47,11 @@ bool dmig_process_is_dead(pid_t pid)
 	if (dmig_read_file(path, 4096, &stat, NULL) < 0)
 		return true;
 	const char *p = strrchr(stat, ')');
-	return !p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X';
+	char state;
+	unsigned flags;
+	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2)
+		return true;
+	return state == 'Z' || state == 'X' || flags & EXITING;
 }
 
 static size_t children_of(pid_t pid, pid_t *out, size_t max)

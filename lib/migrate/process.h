@@ -17,7 +17,7 @@ unsigned long long dmig_process_start_time(pid_t pid);
 int dmig_process_end_tree(pid_t pid, unsigned long long start, int timeout_ms, struct dmig_error **err);
 
 /* Folder that holds our patched criu, or NULL: only the system's is there. Caller frees. */
-/* Gone, or a zombie: CRIU holds the dead of a container that it has stopped, and their pidfds do not tell. */
+/* Gone, a zombie, or on its way there: CRIU holds the dead of a container that it has stopped, and their pidfds do not tell. */
 bool dmig_process_is_dead(pid_t pid);
 char *dmig_criu_dir(void);
 
