@@ -105,9 +105,15 @@ int dmig_known_state(const char *id, json_t **ret, struct dmig_error **err)
 	}
 	/* Gone, or going right now. */
 	if (r == -ENOENT || r == -ECONNRESET || r == -EPIPE) {
-		r = dmig_known_report(id, ret, &e2);
-		if (r == -ENOENT && (*ret = journal_state(id)))
+		/* Doubt is told by the journal, whatever recovery wrote down for the report. */
+		json_t *state = journal_state(id);
+		bool doubt = state && !strcmp(json_string_value(json_object_get(state, "state")), "unknown");
+		r = doubt ? -ENOENT : dmig_known_report(id, ret, &e2);
+		if (r == -ENOENT && state) {
+			*ret = state;
 			return 0;
+		}
+		json_decref(state);
 		if (r < 0 && err && !*err)
 			*err = steal_ptr(&e2);
 		return r;
