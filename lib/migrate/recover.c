@@ -58,13 +58,8 @@ static int recover_source(struct recovery *rc, struct dmig_journal *j, struct dm
 		return r;
 	}
 	if (dmig_journal_has(j, "in-doubt") != 0) {
-		static const char what[] = "UNKNOWN which side runs: look at the destination, then dmigrate resolve ID "
-					   "--source or --destination";
-		cleanup_error struct dmig_error *cause = NULL;
-		dmig_error_set_class(&cause, DMIG_ERR_UNKNOWN, EOWNERDEAD, "dmigrated of the source died after GO; %s", what);
-		dmig_error_side(cause, DMIG_SIDE_SOURCE);
-		dmig_report_write(id, dmig_report_minimal(id, cause, 0));
-		say(rc, id, what);
+		/* No report: it is not over. The journal shows the state, and keeps it from being forgotten. */
+		say(rc, id, "UNKNOWN which side runs: look at the destination, then dmigrate resolve ID --source or --destination");
 		return 0;
 	}
 	int r = dmig_undo_run(j, err);

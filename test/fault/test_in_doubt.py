@@ -180,7 +180,7 @@ def test_source_dies(rig, where, victim):
 def test_source_dies_for_good(rig, where):
     """Supervisor and worker dead, in doubt: frozen until a person decides with `dmigrate resolve`."""
     doubt = Doubt(rig, where)
-    doubt.hit("source-both", "source-command") if where == "source:before-go:hold" else doubt.hit("source-both")
+    doubt.hit("source-command", "source-both") if where == "source:before-go:hold" else doubt.hit("source-both")
     doubt.command.communicate(timeout=90)
     recovered = rig.pair.dmigrate(rig.home, "recover", check=False)
     assert doubt.migration in recovered.stdout + recovered.stderr
