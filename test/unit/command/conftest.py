@@ -7,7 +7,9 @@ import subprocess
 
 import pytest
 
-SUPPORT = pathlib.Path(__file__).parents[2] / "support"
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
+SUPPORT = PROJECT / "test/support"
+os.environ.setdefault("DMIGRATE", str(PROJECT / "build/bin/dmigrate"))
 
 
 class Stage:
