@@ -55,6 +55,8 @@ static void write_options(FILE *f, const struct dmig_dump_opts *o, const struct 
 		fprintf(f, "tcp-close\n");
 	if (o->skip_in_flight)
 		fprintf(f, "skip-in-flight\n");
+	if (o->inline_tmpfs && facts->has_inline_tmpfs)
+		fprintf(f, "inline-tmpfs\n"); /* starts no tar and gzip while frozen */
 	if (o->external_netns)
 		fprintf(f, "external net[%" PRIu64 "]:extRootNetNS\n", facts->netns_inode);
 	if (o->tty)

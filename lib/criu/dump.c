@@ -45,7 +45,8 @@ static int gather_facts(
 static int write_config(struct dmig_dump *d, const struct dmig_dump_opts *o, struct dmig_error **err)
 {
 	struct dmig_dump_facts facts = {.notify_path = d->notify_path,
-		.has_notify_socket = d->features & DMIG_CRIU_HAS_NOTIFY_SOCKET};
+		.has_notify_socket = d->features & DMIG_CRIU_HAS_NOTIFY_SOCKET,
+		.has_inline_tmpfs = d->features & DMIG_CRIU_HAS_INLINE_TMPFS};
 	cleanup_free char *text = NULL;
 	int r = gather_facts(o, &facts, err);
 	if (r == 0)

@@ -30,6 +30,7 @@ struct dmig_dump_opts {
 	bool ext_unix_sk;    /* allow sockets whose other end is outside: that end is lost */
 	bool external_netns; /* dump the network namespace as external (extRootNetNS) */
 	pid_t init_pid;      /* of the container, host's number */
+	bool inline_tmpfs;   /* the restoring CRIU has inline-tmpfs: use it if this one has, too */
 	bool tty;            /* Config.Tty: /dev/pts and /dev/console as externals */
 	int log_level;       /* CRIU's, 1-4; 0: as runc wants it (4) */
 };
@@ -92,6 +93,7 @@ int dmig_criu_tty(pid_t init_pid, struct dmig_criu_tty *ret, struct dmig_error *
 #define DMIG_CRIU_HAS_RLIMITS 8
 #define DMIG_CRIU_HAS_WAIT_IMAGES 16
 #define DMIG_CRIU_HAS_EXITKILL 32
+#define DMIG_CRIU_HAS_INLINE_TMPFS 64
 int dmig_criu_probe(const char *criu_dir, char **ret_version, struct dmig_error **err);
 
 #endif

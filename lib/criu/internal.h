@@ -19,7 +19,7 @@ char *dmig_criu__errors_in(const char *text, size_t len);
 /* config.c: what depends on the host and not on the caller. */
 struct dmig_dump_facts {
 	const char *notify_path;
-	bool has_notify_socket;
+	bool has_notify_socket, has_inline_tmpfs;
 	uint64_t netns_inode;
 	struct dmig_criu_tty tty;
 };

@@ -25,6 +25,7 @@ static const struct {
 	{"rlimits", DMIG_CRIU_HAS_RLIMITS},
 	{"wait-images", DMIG_CRIU_HAS_WAIT_IMAGES},
 	{"restore-exitkill", DMIG_CRIU_HAS_EXITKILL},
+	{"inline-tmpfs", DMIG_CRIU_HAS_INLINE_TMPFS},
 };
 
 /* Guards cache[]. */

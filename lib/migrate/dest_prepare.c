@@ -51,7 +51,8 @@ static int read_request(struct dest *d, json_t *body, struct dmig_error **err)
 	return 0;
 }
 
-static void check_criu(struct dmig_findings *f)
+/* Returns what it can, for the source to know. */
+static int check_criu(struct dmig_findings *f)
 {
 	cleanup_free char *criu_dir = dmig_criu_dir();
 	cleanup_free char *version = NULL;
@@ -65,6 +66,7 @@ static void check_criu(struct dmig_findings *f)
 		dmig_findings_add(&f->blockers,
 			"criu at the destination: %s cannot restore under the pid that Docker expects: use Dmigrate's own CRIU",
 			version ? version : "this version");
+	return has < 0 ? 0 : has;
 }
 
 static json_t *to_list(char **lines)
@@ -98,10 +100,10 @@ int dest__check(struct dest *d, json_t *body, json_t **ret_result, struct dmig_e
 		.tcp_close = d->tcp_close, .source_keep = d->source_keep, .bind_share = (const char *const *)d->binds,
 		.state_dir = dmig_state_dir()};
 	r = dmig_docker_check_target(d->docker, d->spec, &opts, d->o->allow, &f, err);
-	if (r == 0)
-		check_criu(&f);
-	json_t *result = r == 0 ? json_pack("{s:o,s:o,s:s}", "blockers", to_list(f.blockers), "warnings",
-					  to_list(f.warnings), "docker", dmig_docker_version(d->docker))
+	int criu = r == 0 ? check_criu(&f) : 0;
+	json_t *result = r == 0 ? json_pack("{s:o,s:o,s:s,s:b}", "blockers", to_list(f.blockers), "warnings",
+					  to_list(f.warnings), "docker", dmig_docker_version(d->docker),
+					  "inline_tmpfs", (criu & DMIG_CRIU_HAS_INLINE_TMPFS) != 0)
 				: NULL;
 	d->refused = f.blockers && f.blockers[0];
 	dmig_findings_clear(&f);

@@ -68,6 +68,7 @@ static int start_dump(struct source *s, struct dmig_error **err)
 		.tcp_close = s->o->tcp == DMIG_TCP_CLOSE,
 		.external_netns = s->own_netns,
 		.init_pid = s->container->pid,
+		.inline_tmpfs = json_is_true(json_object_get(s->check_result, "inline_tmpfs")),
 		.tty = s->container->tty,
 		.log_level = s->o->verbose ? 4 : 1};
 	int r = dmig_remove_tree(s->images_dir);

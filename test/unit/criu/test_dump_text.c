@@ -41,6 +41,19 @@ static void everything(void **state)
 		"external mnt[/dev/pts]:/dev/pts\nexternal tty[8800:5b]\n");
 }
 
+static void inline_tmpfs_needs_both_sides(void **state)
+{
+	(void)state;
+	struct dmig_dump_opts o = DMIG_DUMP_OPTS_INIT;
+	struct dmig_dump_facts facts = plain;
+	facts.has_inline_tmpfs = true;
+	expect_config(&o, &facts, "notify-socket /run/x/notify.sock\nnetwork-lock skip\nghost-limit 512M\n");
+	o.inline_tmpfs = true;
+	expect_config(&o, &plain, "notify-socket /run/x/notify.sock\nnetwork-lock skip\nghost-limit 512M\n");
+	expect_config(
+		&o, &facts, "notify-socket /run/x/notify.sock\nnetwork-lock skip\nghost-limit 512M\ninline-tmpfs\n");
+}
+
 static void what_cannot_be_written_is_refused(void **state)
 {
 	(void)state;
@@ -90,6 +103,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_dump),
 		cmocka_unit_test(everything),
+		cmocka_unit_test(inline_tmpfs_needs_both_sides),
 		cmocka_unit_test(what_cannot_be_written_is_refused),
 		cmocka_unit_test(errors_of_a_log),
 		cmocka_unit_test(errors_of_a_file),
