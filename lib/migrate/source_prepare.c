@@ -48,8 +48,7 @@ static int send_image(struct source *s, size_t have, struct dmig_error **err)
 		dmig_worker_total(s->w, (uint64_t)size);
 	lseek(spool, 0, SEEK_SET);
 	r = dmig_file_send(s->images.conn, spool, 0, &opts, &s->image_stats, err);
-	if (r == 0)
-		r = dmig_stream_wait_done(s->images.conn, PREPARE_MS, err);
+	r = dmig_stream_result(s->images.conn, r, PREPARE_MS, err);
 	return r < 0 ? dmig_error_wrap(err, "sending image %s", s->container->image_name) : 0;
 }
 

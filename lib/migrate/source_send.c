@@ -44,8 +44,7 @@ int source__send_log(struct source *s, struct dmig_conn *conn, struct dmig_error
 	if ((uint64_t)st.st_size == s->log_sent)
 		return 0;
 	int r = dmig_file_send(conn, fd, s->log_sent, &opts, &stats, err);
-	if (r == 0)
-		r = dmig_stream_wait_done(conn, DONE_MS, err);
+	r = dmig_stream_result(conn, r, DONE_MS, err);
 	if (r < 0)
 		return dmig_error_wrap(err, "sending the log");
 	s->log_sent += stats.bytes;
@@ -60,8 +59,7 @@ static int send_tree(struct source *s, const char *path, const struct dmig_tree_
 		return dmig_error_set(err, errno, "cannot open %s: %m", path);
 	int64_t start = dmig_now_us();
 	int r = dmig_tree_send(s->files.conn, fd, opts, &stats, err);
-	if (r == 0)
-		r = dmig_stream_wait_done(s->files.conn, DONE_MS, err);
+	r = dmig_stream_result(s->files.conn, r, DONE_MS, err);
 	if (r < 0)
 		return dmig_error_wrap(err, "sending %s", path);
 	dmig_timeline_step(s->w->timeline, opts->kind == DMIG_STREAM_ROOTFS ? "files: writable layer" : "files: volume",
@@ -212,8 +210,7 @@ int source__send_images(struct source *s, struct dmig_error **err)
 		return dmig_error_set(err, errno, "cannot open %s: %m", s->images_dir);
 	int64_t start = dmig_now_us();
 	int r = dmig_tree_send(s->images.conn, fd, &opts, &s->memory_stats, err);
-	if (r == 0)
-		r = dmig_stream_wait_done(s->images.conn, DONE_MS, err);
+	r = dmig_stream_result(s->images.conn, r, DONE_MS, err);
 	dmig_timeline_step(s->w->timeline, "send CRIU images", start, 0);
 	return r < 0 ? dmig_error_wrap(err, "sending the state") : 0;
 }
