@@ -48,7 +48,8 @@ def start_redis(pair, megabytes):
         ["docker", "exec", "cache", "redis-cli", "ping"], check=False).stdout, "Redis answers")
     stock.announce(pair.bed.a, "cache", pairs.LAN_ADDRESS)
     fill = "for i=1,tonumber(ARGV[1]) do local t={} for j=1,8192 do " \
-           "t[j]=struct.pack('I8',math.random(0,2^52)*8+math.random(0,7)) end " \
+           "t[j]=struct.pack('I4I4',math.random(0,65535)*65536+math.random(0,65535)," \
+           "math.random(0,65535)*65536+math.random(0,65535)) end " \
            "redis.call('set','key'..i,table.concat(t)) end"
     if megabytes:
         pair.bed.a.docker("exec", "cache", "redis-cli", "eval", fill, "0", str(megabytes * 16))
