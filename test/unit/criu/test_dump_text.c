@@ -50,8 +50,8 @@ static void inline_tmpfs_needs_both_sides(void **state)
 	expect_config(&o, &facts, "notify-socket /run/x/notify.sock\nnetwork-lock skip\nghost-limit 512M\n");
 	o.inline_tmpfs = true;
 	expect_config(&o, &plain, "notify-socket /run/x/notify.sock\nnetwork-lock skip\nghost-limit 512M\n");
-	expect_config(
-		&o, &facts, "notify-socket /run/x/notify.sock\nnetwork-lock skip\nghost-limit 512M\ninline-tmpfs\n");
+	expect_config(&o, &facts,
+		"notify-socket /run/x/notify.sock\nnetwork-lock skip\nghost-limit 512M\ninline-tmpfs\n");
 }
 
 static void what_cannot_be_written_is_refused(void **state)
