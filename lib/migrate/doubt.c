@@ -184,6 +184,7 @@ int dmig_source_doubt_run(struct dmig_worker *w, const struct dmig_options *o)
 	} else if (error) {
 		error->class = DMIG_ERR_UNKNOWN;
 	}
+	dmig_error_side(error, DMIG_SIDE_SOURCE);
 	if (r < 0)
 		log_error("%s", failed ? failed->message : error ? error->message : strerror(-r));
 	enum dmig_exit code = dmig_report_exit_code(error, dmig_worker_is_committed(w));

@@ -99,8 +99,7 @@ def test_killed_at_the_source_s_point(rig, point, victim):
     run(rig, f"source:{point}:stop", victim, f"{point} {victim}", point in FROZEN)
 
 
-DEST_POINTS = ["before-check", "after-prepare", "before-stage", "after-stage", "stream-rootfs", "stream-criu", "before-state",
-               "after-state"]
+DEST_POINTS = ["before-check", "after-prepare", "before-stage", "after-stage", "stream-rootfs", "stream-criu", "before-state"]
 DEST_FROZEN = DEST_POINTS[4:]
 DEST_VICTIMS = ["destination-worker", "destination-both", "source-worker", "source-both", "link"]
 DEST_QUICK = {("stream-criu", "destination-worker")}
@@ -123,7 +122,6 @@ def test_killed_at_the_destination_s_point(rig, point, victim):
     pytest.param("destination:after-stage:fail", False, marks=pytest.mark.full),
     pytest.param("destination:stream-criu:fail", True, marks=pytest.mark.full),
     pytest.param("destination:stream-rootfs:hang", True),
-    pytest.param("destination:after-state:hang", True, marks=pytest.mark.full),
     pytest.param("destination:before-check:hang", False, marks=pytest.mark.full),
 ])
 def test_fails_or_hangs(rig, fault, frozen):
